@@ -1,0 +1,1 @@
+"""What the phone says on the wire."""

@@ -1,0 +1,1 @@
+"""Values and rules that every part of Homing shares. Nothing here does I/O."""

@@ -1,0 +1,58 @@
+"""Roles and scopes: who may call what. Pure; the node asks it on every RPC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class DeviceRole(Enum):
+    """What a paired device is to a node, from most to least."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+    GUEST = "guest"
+    PEER = "peer"
+
+
+class Scope(Enum):
+    """One thing that a device may be allowed to do on a node."""
+
+    INFERENCE = "inference"
+    TOOLS = "tools"
+    JOBS = "jobs"
+    DEVICES = "devices"
+    RELAY = "relay"
+    INTRODUCE = "introduce"
+
+
+DEFAULT_SCOPES: dict[DeviceRole, frozenset[Scope]] = {
+    DeviceRole.OWNER: frozenset(
+        {Scope.INFERENCE, Scope.TOOLS, Scope.JOBS, Scope.DEVICES, Scope.RELAY}
+    ),
+    DeviceRole.MEMBER: frozenset({Scope.INFERENCE, Scope.TOOLS, Scope.JOBS, Scope.RELAY}),
+    DeviceRole.GUEST: frozenset({Scope.INFERENCE}),
+    DeviceRole.PEER: frozenset({Scope.INTRODUCE}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    """What a method needs of its caller.
+
+    Attributes:
+        scope: the scope it needs; None lets every paired device in.
+        roles: the roles that may call it; empty means any.
+    """
+
+    scope: Scope | None = None
+    roles: frozenset[DeviceRole] = frozenset()
+
+
+def allowed(rule: AccessRule | None, role: DeviceRole, scopes: frozenset[Scope]) -> bool:
+    """Whether the caller may; a method without a rule is closed to everyone."""
+    if rule is None:
+        return False
+    if rule.roles and role not in rule.roles:
+        return False
+    return rule.scope is None or rule.scope in scopes

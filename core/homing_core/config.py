@@ -1,0 +1,94 @@
+"""Configuration: TOML text into a frozen dataclass, with errors that name the line's key.
+
+Reading the file is the caller's business; here is only text in, values out. Environment variables
+override single keys: `HOMING_` + section + `_` + key, such as `HOMING_LINK_PORT`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+
+import cattrs
+from cattrs.v import transform_error
+
+from homing_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T")
+
+_HINT = "Correct the line, or delete it to use the default."
+
+
+def parse_config(
+    text: str,
+    cls: type[T],
+    source: str = "configuration",
+    environ: Mapping[str, str] | None = None,
+    prefix: str = "HOMING_",
+) -> T:
+    """Read TOML into `cls`, a dataclass of sections, each a dataclass with defaults throughout.
+
+    Args:
+        text: the file's content; empty gives every default.
+        cls: the dataclass to fill.
+        source: what to call the file in an error.
+        environ: overrides, read as TOML values where they parse as such and as text otherwise.
+        prefix: what an override's name starts with.
+
+    Raises:
+        ConfigError: not TOML, an unknown key, or a value of the wrong type.
+    """
+    try:
+        raw: dict[str, Any] = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        msg = f"{source} is not valid TOML: {error}"
+        raise ConfigError(msg, "Correct the file, or move it away to use the defaults.") from error
+    _apply_overrides(raw, cls, environ or {}, prefix)
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    for basic in (int, float, bool, str):
+        converter.register_structure_hook(basic, _strict(basic))
+    try:
+        return converter.structure(raw, cls)
+    except cattrs.BaseValidationError as error:
+        first = transform_error(error)[0].replace("$.", "").replace(" @ ", " at ")
+        msg = f"{source}: {first}"
+        raise ConfigError(msg, _HINT) from error
+    except ValueError as error:  # raised by a section's own __post_init__
+        msg = f"{source}: {error}"
+        raise ConfigError(msg, _HINT) from error
+
+
+def _strict(basic: type[Any]) -> Any:  # noqa: ANN401  # cattrs hooks are untyped by nature
+    """A hook that takes no value of another type: "8" is not 8, and true is not 1."""
+
+    def structure(value: object, _: object) -> object:
+        if basic is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if type(value) is not basic:
+            msg = f"expected {basic.__name__}, found {type(value).__name__}"
+            raise ValueError(msg)
+        return value
+
+    return structure
+
+
+def _apply_overrides(
+    raw: dict[str, Any], cls: type[Any], environ: Mapping[str, str], prefix: str
+) -> None:
+    for section, kind in get_type_hints(cls).items():
+        for key in get_type_hints(kind) if isinstance(kind, type) else ():
+            name = f"{prefix}{section}_{key}".upper()
+            if name in environ:
+                table = raw.setdefault(section, {})
+                if isinstance(table, dict):
+                    cast("dict[str, Any]", table)[key] = _override_value(environ[name])
+
+
+def _override_value(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,1 @@
+"""Models: chat formats, the catalog of files, and the engines that run them."""

@@ -1,0 +1,1 @@
+"""Chat formats: how a conversation becomes a prompt, and how an answer becomes events."""

@@ -1,0 +1,144 @@
+"""What a chat format is: rendering to a prompt, and an incremental parser of what comes back.
+
+A format never raises on model output: what it cannot read as a call is text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homing_core.generation import Thinking
+    from homing_core.messages import Message
+    from homing_core.tools import ToolCall, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A rendered prompt.
+
+    Attributes:
+        text: all of it.
+        prefix_length: characters of `text` that system message and tools alone account for, so
+            that they can be computed once; 0 if the template mixes them with the conversation.
+        starts_in_thinking: whether the model's first token already stands inside a think block.
+    """
+
+    text: str
+    prefix_length: int
+    starts_in_thinking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """Visible text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedThinking:
+    """Thinking."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallOpened:
+    """A call has begun at this offset; its name is not known yet.
+
+    Attributes:
+        start: characters of model output before the call's opening mark.
+    """
+
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallNamed:
+    """The name of the open call is complete.
+
+    Attributes:
+        name: as written.
+        start: offset of the name's first character in the model's output.
+        end: offset behind its last character.
+    """
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallParsed:
+    """A whole call.
+
+    Attributes:
+        call: with a fresh id.
+        arguments_start: offset of the arguments' first character in the model's output.
+        end: offset behind the call.
+    """
+
+    call: ToolCall
+    arguments_start: int
+    end: int
+
+
+Parsed: TypeAlias = ParsedText | ParsedThinking | CallOpened | CallNamed | CallParsed
+
+
+class Parser(Protocol):
+    """Reads one answer, piece by piece. Pieces may be split anywhere between characters."""
+
+    def feed(self, piece: str) -> list[Parsed]:
+        """Take the next piece; give what is certain by now, in order. Never raises."""
+        ...
+
+    def finish(self) -> list[Parsed]:
+        """Nothing follows: give what was held back. An unfinished, unreadable call is text."""
+        ...
+
+
+class ChatFormat(Protocol):
+    """One family of templates and call syntax."""
+
+    @property
+    def name(self) -> str:
+        """Such as `qwen35-xml`."""
+        ...
+
+    @property
+    def can_think(self) -> bool:
+        """Whether the template knows a thinking flag."""
+        ...
+
+    @property
+    def stop(self) -> tuple[str, ...]:
+        """Strings that end a turn, beside the model's own end-of-turn tokens."""
+        ...
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        thinking: Thinking,
+        *,
+        continue_last: bool = False,
+    ) -> Prompt:
+        """The prompt for the next assistant turn, or for going on with the last one.
+
+        Raises:
+            InvalidDataError: the template refuses the conversation or is broken.
+        """
+        ...
+
+    def render_calls(self, calls: Sequence[ToolCall]) -> str:
+        """The text in which a model writes these calls; `parser` reads it back."""
+        ...
+
+    def parser(self, tools: Sequence[ToolSpec], *, starts_in_thinking: bool = False) -> Parser:
+        """A fresh parser for one answer. Knowing the tools lets it read typed arguments."""
+        ...

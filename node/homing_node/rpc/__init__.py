@@ -1,0 +1,1 @@
+"""What the node says on the wire."""

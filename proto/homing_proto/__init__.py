@@ -1,0 +1,1 @@
+"""The wire: protobuf definitions, their generated code, and the codec to and from core values."""

@@ -1,0 +1,1 @@
+"""Core values to wire messages and back. The only place where both are seen."""
