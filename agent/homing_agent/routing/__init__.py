@@ -1,0 +1,1 @@
+"""Where a step runs: features, and a pure decision over them."""
