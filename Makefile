@@ -1,0 +1,64 @@
+# Every target does its own set-up, on a fresh machine too; nothing has to be done by hand before.
+# Paths are relative throughout, so the checkout may lie in a folder with a space in its name.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+PY := .venv/bin/python
+MODELS := .cache/models
+# More words for pytest, such as: make test ARGS='tests/crypto -k pairing'
+ARGS ?=
+# How many times `make soak` repeats the tests.
+ROUNDS ?= 10
+
+.PHONY: help demo test check bench test-attack soak proto proto-baseline clean distclean
+.PHONY: node-venv dev-venv models
+
+help: ## Say what each target does (this text).
+	@echo "usage: make TARGET"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
+	  printf '%-16s %s\n' "$$name" "$$text"; done
+
+demo: node-venv ## Show it: a node, a paired phone, five requests and where each was answered.
+	@$(PY) scripts/demo.py
+
+test: dev-venv models ## Run every test; the models it needs are fetched the first time (about 0.5 GB).
+	@$(PY) -m pytest $(ARGS)
+
+check: dev-venv ## Run every static check: lint, format, types, layers, wire, generated code, shell, units.
+	@scripts/check.sh
+
+bench: dev-venv models ## Measure on this machine: everything in bench/bench_*.py, one after the other.
+	@scripts/bench.sh
+
+test-attack: dev-venv models ## Run only the attacks: tests that each try one thing an attacker would.
+	@$(PY) -m pytest -m attack $(ARGS)
+
+soak: dev-venv models ## Repeat the tests with fresh random inputs, ROUNDS=10 times; stop at the first failure.
+	@for round in $$(seq $(ROUNDS)); do echo "soak: round $$round of $(ROUNDS)"; \
+	  $(PY) -m pytest -q --exitfirst --hypothesis-seed=$$RANDOM $(ARGS); done
+
+proto: dev-venv ## Write the generated code anew after a change of a .proto file.
+	@.venv/bin/buf format --write
+	@PYTHON="$$PWD/$(PY)" proto/generate.sh
+
+proto-baseline: dev-venv ## At a release: take the present wire as the one to stay compatible with.
+	@.venv/bin/buf build --exclude-source-info -o proto/baseline.binpb
+
+clean: ## Remove what checks, tests and builds left; keep the virtual environment and the models.
+	@rm -rf build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .cache/buf .cache/setup.log
+	@find . -path ./.venv -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +
+
+distclean: clean ## Remove the virtual environment and the models as well.
+	@rm -rf .venv .cache
+
+node-venv:
+	@scripts/setup.sh node
+
+dev-venv:
+	@scripts/setup.sh dev
+
+models: dev-venv
+	@$(PY) -m homing_inference.catalog fetch --stand-in phone --dir $(MODELS)
