@@ -70,15 +70,12 @@ def decode_json_object(text: str, what: str) -> Mapping[str, JsonValue]:
 def _check_depth(value: JsonValue, what: str) -> None:
     level: list[JsonValue] = [value]
     for _ in range(limits.MAX_JSON_DEPTH + 1):
-        inner: list[JsonValue] = []
-        for item in level:
-            if isinstance(item, dict):
-                inner.extend(item.values())
-            elif isinstance(item, list):
-                inner.extend(item)
-        if not inner:
+        containers = [item for item in level if isinstance(item, dict | list)]
+        if not containers:
             return
-        level = inner
+        level = []
+        for item in containers:
+            level.extend(item.values() if isinstance(item, dict) else item)
     refuse(f"the {what} is nested deeper than {limits.MAX_JSON_DEPTH}")
 
 
