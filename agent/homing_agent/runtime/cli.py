@@ -117,7 +117,7 @@ def _report_bug(error: Exception, program: str, given: Sequence[str]) -> int:
     if _log_file and _log_file[0].parent.is_dir():
         try:
             logs.configure_logging(file=_log_file[0])
-            logs.get_logger("cli").error("unexpected error", exc_info=error)
+            logs.get_logger(__name__).error("cli.unexpected", exc_info=error)
             hint = f"The details are in {_log_file[0]}"
         except HomingError:
             pass

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, WrappedLogger
 
-OWN_LOGGER = "homing"
+OWN_LOGGERS = (
+    "homing_core",
+    "homing_proto",
+    "homing_crypto",
+    "homing_discovery",
+    "homing_inference",
+    "homing_agent",
+    "homing_node",
+    "homing_client",
+)
 DEBUG_VARIABLE = "HOMING_DEBUG"
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -43,6 +52,7 @@ SAFE_KEYS = frozenset(
         "data_dir",
         "device",
         "dropped",
+        "error_type",
         "event",
         "exception",
         "generation",
@@ -97,8 +107,8 @@ def debugging() -> bool:
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
-    """A logger of ours, such as `node.pairing`."""
-    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(f"{OWN_LOGGER}.{name}")
+    """A module's logger; `name` is its `__name__`. Entries are called like `pairing.opened`."""
+    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
     return logger
 
 
@@ -163,7 +173,8 @@ def _install(handler: logging.Handler, level: str) -> None:
     handler.homing = True  # type: ignore[attr-defined]  # ours, so that a second call replaces it
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
-    logging.getLogger(OWN_LOGGER).setLevel(getattr(logging, level.upper()))
+    for own in OWN_LOGGERS:
+        logging.getLogger(own).setLevel(getattr(logging, level.upper()))
 
 
 def keep_safe_keys(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:

@@ -37,12 +37,12 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_entry_is_one_json_line_in_a_private_file(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     logs.configure_logging(file=file)
-    logs.get_logger("node").info("device paired", device="ab" * 32, role="owner")
+    logs.get_logger("homing_node.x").info("device paired", device="ab" * 32, role="owner")
     (entry,) = lines(file)
     assert entry["event"] == "device paired"
     assert entry["device"] == "ab" * 32
     assert entry["level"] == "info"
-    assert entry["logger"] == "homing.node"
+    assert entry["logger"] == "homing_node.x"
     assert entry["timestamp"].endswith("Z")
     assert file.stat().st_mode & 0o777 == 0o600
 
@@ -50,7 +50,7 @@ def test_entry_is_one_json_line_in_a_private_file(tmp_path: Path) -> None:
 def test_prompts_and_secrets_have_no_way_in(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     logs.configure_logging("debug", file)
-    log = logs.get_logger("node")
+    log = logs.get_logger("homing_node.x")
     log.info("asked", prompt=PROMPT, text=PROMPT, link=PROMPT, messages=[PROMPT], count=1)
     try:
         int(PROMPT)
@@ -79,7 +79,7 @@ def test_our_own_errors_keep_their_text(tmp_path: Path) -> None:
     cause = OSError(PROMPT)
     error = UnavailableError("the model is loading", "Try again.")
     error.__cause__ = cause
-    logs.get_logger("node").warning("refused", exc_info=error)
+    logs.get_logger("homing_node.x").warning("refused", exc_info=error)
     assert lines(file)[0]["exception"] == [
         "UnavailableError: the model is loading. Try again.",
         "caused by OSError",
@@ -89,7 +89,7 @@ def test_our_own_errors_keep_their_text(tmp_path: Path) -> None:
 def test_values_are_capped_and_cleaned(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     logs.configure_logging(file=file)
-    logs.get_logger("node").info(
+    logs.get_logger("homing_node.x").info(
         "x", name="\x1b[31m" + "y" * 1000, addresses=[f"a{n}" for n in range(99)]
     )
     entry = lines(file)[0]
@@ -102,16 +102,16 @@ def test_levels_and_a_second_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
     logs.configure_logging("warning")
-    logs.get_logger("node").info("quiet")
-    logs.get_logger("node").warning("loud")
+    logs.get_logger("homing_node.x").info("quiet")
+    logs.get_logger("homing_node.x").warning("loud")
     assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["loud"]
     file = tmp_path / "log.jsonl"
     logs.configure_logging(file=file)
-    logs.get_logger("node").info("there")
+    logs.get_logger("homing_node.x").info("there")
     assert len(stream.getvalue().splitlines()) == 1
     assert len(lines(file)) == 1
     logs.silence_logging()
-    logs.get_logger("node").error("nowhere")
+    logs.get_logger("homing_node.x").error("nowhere")
     assert len(lines(file)) == 1
 
 
