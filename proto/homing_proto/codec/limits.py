@@ -21,6 +21,13 @@ MAX_SCOPES: Final = 64
 MAX_STOPS: Final = 16
 """Stop strings in one request."""
 
+MAX_MODELS: Final = 256
+"""Models that one node serves."""
+MAX_WARM_PREFIXES: Final = 1024
+"""Warm prefixes of one node."""
+MAX_CAPABILITIES: Final = 256
+"""Capabilities of one node."""
+
 MAX_TEXT_BYTES: Final = 1 << 20
 """UTF-8 bytes of one text: a part, a delta, a tool's result."""
 MAX_DESCRIPTION_BYTES: Final = 16 << 10

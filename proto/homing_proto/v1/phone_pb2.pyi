@@ -72,18 +72,26 @@ class RouteNote(_message.Message):
     def __init__(self, place: _Optional[_Union[_common_pb2.Place, str]] = ..., node: _Optional[str] = ..., reason: _Optional[str] = ..., model: _Optional[str] = ...) -> None: ...
 
 class ConsentQuestion(_message.Message):
-    __slots__ = ("approval_id", "tool", "call", "reason", "expires_at")
+    __slots__ = ("approval_id", "tool", "call", "reason", "expires_at", "preview", "may_remember", "request_id", "step")
     APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
     TOOL_FIELD_NUMBER: _ClassVar[int]
     CALL_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    MAY_REMEMBER_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
     approval_id: str
     tool: _tool_pb2.ToolSpec
     call: _tool_pb2.ToolCall
     reason: str
     expires_at: int
-    def __init__(self, approval_id: _Optional[str] = ..., tool: _Optional[_Union[_tool_pb2.ToolSpec, _Mapping]] = ..., call: _Optional[_Union[_tool_pb2.ToolCall, _Mapping]] = ..., reason: _Optional[str] = ..., expires_at: _Optional[int] = ...) -> None: ...
+    preview: str
+    may_remember: bool
+    request_id: str
+    step: int
+    def __init__(self, approval_id: _Optional[str] = ..., tool: _Optional[_Union[_tool_pb2.ToolSpec, _Mapping]] = ..., call: _Optional[_Union[_tool_pb2.ToolCall, _Mapping]] = ..., reason: _Optional[str] = ..., expires_at: _Optional[int] = ..., preview: _Optional[str] = ..., may_remember: _Optional[bool] = ..., request_id: _Optional[str] = ..., step: _Optional[int] = ...) -> None: ...
 
 class ToolStep(_message.Message):
     __slots__ = ("call", "place", "approved_by", "result")
