@@ -50,6 +50,9 @@ class ParsedThinking:
 class CallOpened:
     """A call has begun at this offset; its name is not known yet.
 
+    It is a strong hint, not a promise: if what follows cannot be read as a call, it comes out as
+    text, and no `CallParsed` follows.
+
     Attributes:
         start: characters of model output before the call's opening mark.
     """
@@ -78,8 +81,10 @@ class CallParsed:
 
     Attributes:
         call: with a fresh id.
-        arguments_start: offset of the arguments' first character in the model's output.
-        end: offset behind the call.
+        arguments_start: offset of the arguments' first character in the model's output; equal to
+            `end` if there are none.
+        end: offset behind the call's last character; closing marks such as `</tool_call>` are
+            behind it.
     """
 
     call: ToolCall
@@ -97,8 +102,14 @@ class Parser(Protocol):
         """Take the next piece; give what is certain by now, in order. Never raises."""
         ...
 
-    def finish(self) -> list[Parsed]:
-        """Nothing follows: give what was held back. An unfinished, unreadable call is text."""
+    def finish(self, *, end_of_turn: bool = False) -> list[Parsed]:
+        """Nothing follows: give what was held back. An unfinished, unreadable call is text.
+
+        Args:
+            end_of_turn: whether the model ended its turn by itself. Then a call that lacks only
+                its closing marks (small models often leave out the last brace) is a call; if the
+                answer was cut off by a limit, it is text, since its arguments may be cut as well.
+        """
         ...
 
 
@@ -135,8 +146,22 @@ class ChatFormat(Protocol):
         """
         ...
 
-    def render_calls(self, calls: Sequence[ToolCall]) -> str:
-        """The text in which a model writes these calls; `parser` reads it back."""
+    def prefix(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
+    ) -> str:
+        """What every prompt with these leading system messages and tools begins with.
+
+        `render` gives its length for a whole conversation; this gives it before there is one.
+        Messages behind the leading system messages are ignored. Empty if the template mixes
+        system message and tools with the conversation.
+
+        Raises:
+            InvalidDataError: the template refuses the system message or is broken.
+        """
+        ...
+
+    def render_calls(self, calls: Sequence[ToolCall], tools: Sequence[ToolSpec] = ()) -> str:
+        """The text in which a model writes these calls; `parser` with the same tools reads it."""
         ...
 
     def parser(self, tools: Sequence[ToolSpec], *, starts_in_thinking: bool = False) -> Parser:
