@@ -81,14 +81,22 @@ class EngineWarmed(_message.Message):
     error: _common_pb2.Error
     def __init__(self, ticket: _Optional[int] = ..., tokens: _Optional[int] = ..., prefix_sha256: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
 
+class EngineLoading(_message.Message):
+    __slots__ = ("progress",)
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    progress: float
+    def __init__(self, progress: _Optional[float] = ...) -> None: ...
+
 class EngineReport(_message.Message):
-    __slots__ = ("ready", "load_failed", "event", "warmed")
+    __slots__ = ("ready", "load_failed", "event", "warmed", "loading")
     READY_FIELD_NUMBER: _ClassVar[int]
     LOAD_FAILED_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     WARMED_FIELD_NUMBER: _ClassVar[int]
+    LOADING_FIELD_NUMBER: _ClassVar[int]
     ready: EngineReady
     load_failed: _common_pb2.Error
     event: EngineEvent
     warmed: EngineWarmed
-    def __init__(self, ready: _Optional[_Union[EngineReady, _Mapping]] = ..., load_failed: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., event: _Optional[_Union[EngineEvent, _Mapping]] = ..., warmed: _Optional[_Union[EngineWarmed, _Mapping]] = ...) -> None: ...
+    loading: EngineLoading
+    def __init__(self, ready: _Optional[_Union[EngineReady, _Mapping]] = ..., load_failed: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., event: _Optional[_Union[EngineEvent, _Mapping]] = ..., warmed: _Optional[_Union[EngineWarmed, _Mapping]] = ..., loading: _Optional[_Union[EngineLoading, _Mapping]] = ...) -> None: ...
