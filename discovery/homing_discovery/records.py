@@ -1,0 +1,40 @@
+"""The two DNS records that are handled by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+# Left out of __all__, but offered by name in zeroconf's package and shown in its examples.
+from zeroconf import (  # type: ignore[attr-defined]
+    DNSOutgoing,  # pyright: ignore[reportPrivateImportUsage]
+    DNSPointer,  # pyright: ignore[reportPrivateImportUsage]
+    DNSQuestion,  # pyright: ignore[reportPrivateImportUsage]
+)
+
+from homing_discovery.hints import SERVICE_TYPE
+
+if TYPE_CHECKING:
+    from zeroconf import DNSRecord  # type: ignore[attr-defined]
+
+_FLAGS_QUERY = 0
+_TYPE_PTR = 12
+_CLASS_IN = 1
+
+
+def pointed_name(record: DNSRecord) -> str | None:
+    """The instance that a pointer of our service type names; None for any other record."""
+    if isinstance(record, DNSPointer) and record.name.lower() == SERVICE_TYPE:
+        return record.alias
+    return None
+
+
+def question() -> DNSQuestion:
+    """Who offers our service?"""
+    return DNSQuestion(SERVICE_TYPE, _TYPE_PTR, _CLASS_IN)
+
+
+def query() -> DNSOutgoing:
+    """The question as a packet to everybody."""
+    packet = DNSOutgoing(_FLAGS_QUERY)
+    packet.add_question(question())
+    return packet
