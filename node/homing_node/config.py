@@ -47,8 +47,8 @@ class ListenSection:
     Attributes:
         host: address to listen on; empty means all.
         port: TCP port; 0 lets the system choose a free one.
-        advertise: addresses to tell phones, `host` or `host:port`, best first; empty tells those of
-            this machine's interfaces.
+        advertise: addresses to tell phones before those of this machine's interfaces, `host` or
+            `host:port`, best first; for a forwarded port, a VPN or a container.
     """
 
     host: str = ""
