@@ -6,7 +6,8 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 PY := .venv/bin/python
-MODELS := .cache/models
+# Where tests, benchmarks and the demo find models, and fetch those that are missing.
+export HOMING_MODELS_DIR ?= $(CURDIR)/.cache/models
 # More words for pytest, such as: make test ARGS='tests/crypto -k pairing'
 ARGS ?=
 # How many times `make soak` repeats the tests.
@@ -23,7 +24,7 @@ help: ## Say what each target does (this text).
 demo: node-venv ## Show it: a node, a paired phone, five requests and where each was answered.
 	@$(PY) scripts/demo.py
 
-test: dev-venv models ## Run every test; the models it needs are fetched the first time (about 0.5 GB).
+test: dev-venv models ## Run every test; the models it needs are fetched the first time (0.5 GB).
 	@$(PY) -m pytest $(ARGS)
 
 check: dev-venv ## Run every static check: lint, format, types, layers, wire, generated code, shell, units.
@@ -61,4 +62,4 @@ dev-venv:
 	@scripts/setup.sh dev
 
 models: dev-venv
-	@$(PY) -m homing_inference.catalog fetch --stand-in phone --dir $(MODELS)
+	@$(PY) -m homing_inference.catalog fetch --stand-in phone bf16

@@ -144,7 +144,7 @@ launcher_text() {
   printf '#!%s/bin/bash\n' "$prefix"
   printf '# Written by termux-setup.sh.\n'
   if [ -n "$library" ]; then printf 'export LLAMA_CPP_LIB_PATH=%q\n' "$library"; fi
-  # The hub's own transfer library cannot verify certificates on Android; plain HTTPS can.
+  # The hub's own transfer library has failed to verify certificates on Android; plain HTTPS works.
   printf 'export HF_HUB_DISABLE_XET=1\n'
   printf 'exec %q "$@"\n' "$venv/bin/homing"
 }

@@ -11,5 +11,5 @@ if [ "${#benches[@]}" -eq 0 ]; then
 fi
 for bench in "${benches[@]}"; do
   printf '== %s\n' "$bench"
-  .venv/bin/python "$bench" --models .cache/models
+  .venv/bin/python "$bench"
 done
