@@ -24,7 +24,7 @@ help: ## Say what each target does (this text).
 demo: node-venv ## Show it: a node, a paired phone, five requests and where each was answered.
 	@$(PY) scripts/demo.py
 
-test: dev-venv models ## Run every test; the models it needs are fetched the first time (0.5 GB).
+test: dev-venv models ## Run every test; the first time fetch models (0.5 GB; 1.8 GB on disk).
 	@$(PY) -m pytest $(ARGS)
 
 check: dev-venv ## Run every static check: lint, format, types, layers, wire, generated code, shell, units.
