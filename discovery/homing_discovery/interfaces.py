@@ -6,6 +6,7 @@ import contextlib
 import ipaddress
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 
 import ifaddr
 
@@ -21,6 +22,8 @@ _CONTAINER_SIDE = "veth"
 # the address it would send from, and nothing is sent.
 _PROBES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 _PROBE_PORT = 9
+_IPV6_TABLE = Path("/proc/net/if_inet6")
+_IFA_F_UNUSABLE = 0x40 | 0x08  # tentative, duplicate found
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +65,52 @@ class Selection:
 
 
 def local_interfaces() -> tuple[Interface, ...]:
-    """The interfaces that have addresses; where the system forbids the list, what can be learnt."""
+    """The interfaces that have usable addresses; where their list is forbidden, what can be learnt.
+
+    An IPv6 address is not usable for its first second or two, while the system makes sure that
+    nobody else has it.
+    """
     try:
         adapters = list(ifaddr.get_adapters())
     except OSError:  # recent Android
         return _probed_interfaces()
+    unusable = _unusable_ipv6()
     return tuple(
         Interface(
             adapter.name,
             adapter.index or 0,
-            tuple(ip.ip if isinstance(ip.ip, str) else ip.ip[0] for ip in adapter.ips),
+            tuple(
+                text
+                for ip in adapter.ips
+                if (text := ip.ip if isinstance(ip.ip, str) else ip.ip[0]) not in unusable
+            ),
         )
         for adapter in adapters
     )
+
+
+def _unusable_ipv6() -> frozenset[str]:
+    try:
+        table = _IPV6_TABLE.read_text("ascii")
+    except (OSError, ValueError):  # not Linux, or not for us to see
+        return frozenset()
+    return unusable_ipv6(table)
+
+
+def unusable_ipv6(table: str) -> frozenset[str]:
+    """Addresses that Linux still checks, or has found to be somebody else's.
+
+    Args:
+        table: the content of /proc/net/if_inet6: address, index, prefix length, scope, flags and
+            name on each line, numbers in hex. Lines of another form are passed over.
+    """
+    found: set[str] = set()
+    for line in table.splitlines():
+        fields = line.split()
+        with contextlib.suppress(ValueError, IndexError):
+            if int(fields[4], 16) & _IFA_F_UNUSABLE:
+                found.add(str(ipaddress.IPv6Address(int(fields[0], 16))))
+    return frozenset(found)
 
 
 def _probed_interfaces() -> tuple[Interface, ...]:

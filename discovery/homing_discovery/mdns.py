@@ -68,5 +68,13 @@ async def close_mdns(mdns: AsyncZeroconf) -> None:
             await mdns.async_close()
     except (OSError, TimeoutError, ZeroconfError) as error:
         _log.debug("mDNS did not close cleanly", exc_info=error)
-        with contextlib.suppress(OSError, ZeroconfError):
-            mdns.zeroconf.close()
+        _drop(mdns)
+    except asyncio.CancelledError:
+        _drop(mdns)
+        raise
+
+
+def _drop(mdns: AsyncZeroconf) -> None:
+    """Close the sockets without a goodbye."""
+    with contextlib.suppress(OSError, ZeroconfError):
+        mdns.zeroconf.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import logging
 from typing import TYPE_CHECKING
@@ -90,8 +89,7 @@ class SystemNetworkWatcher:
             self._settling.cancel()
         if self._polling is not None:
             self._polling.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._polling
+            await asyncio.gather(self._polling, return_exceptions=True)
         self._pulse.close()
 
     async def _follow(self, seen: int) -> AsyncGenerator[NetworkState, None]:
