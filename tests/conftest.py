@@ -1,0 +1,51 @@
+"""Fixtures that every package's tests may use: the real stand-in models, fetched once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from homing_inference.catalog.resolve import ensure
+from homing_inference.catalog.store import Store
+
+_MODEL_FIXTURES = frozenset({"stand_in_phone", "stand_in_bf16"})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever uses a real model carries the marker, so `-m "not model"` leaves all of it out."""
+    for item in items:
+        if _MODEL_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.model)
+
+
+@pytest.fixture(scope="session")
+def models_dir() -> Path:
+    """Where the tests' models lie, over runs: HOMING_MODELS_DIR, or this checkout's cache."""
+    given = os.environ.get("HOMING_MODELS_DIR")
+    return Path(given) if given else Path(__file__).resolve().parents[1] / ".cache" / "models"
+
+
+def _fetched(name: str, models_dir: Path) -> Path:
+    """In a thread of its own, whose event loop is none of the tests' business."""
+
+    def fetch() -> Path:
+        store = Store(models_dir)
+        return asyncio.run(ensure(name, store=store, allow_stand_in=True, role="phone")).path
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(fetch).result()
+
+
+@pytest.fixture(scope="session")
+def stand_in_phone(models_dir: Path) -> Path:
+    """The phone's stand-in: a real 0.5B model in Q4_K_M, verified."""
+    return _fetched("stand-in-0.5b:q4_k_m", models_dir)
+
+
+@pytest.fixture(scope="session")
+def stand_in_bf16(models_dir: Path) -> Path:
+    """The node's stand-in: the same model in BF16."""
+    return _fetched("stand-in-0.5b:bf16", models_dir)
