@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from homing_core.errors import HomingError, InvalidDataError, UsageError
 from homing_discovery.addresses import Address, parse_address, parse_hint_address
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
@@ -84,6 +84,7 @@ def test_what_is_no_address_is_refused_in_one_line(text: str) -> None:
         parse_address(text, error=InvalidDataError)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"\[?[0-9a-f:.%x]{0,40}\]?:[0-9]{0,6}"))
 def test_any_text_is_read_or_refused(text: str) -> None:
     address = None
@@ -96,6 +97,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert address is None or parse_address(str(address)) == address
 
 
+@settings(deadline=None)
 @given(st.ip_addresses(), st.integers(1, 65_535))
 def test_every_plain_ip_survives_its_text(ip: object, port: int) -> None:
     address = parse_hint_address(str(ip), port, loopback=True)
@@ -141,6 +143,7 @@ def test_a_hint_needs_a_port(port: int) -> None:
     assert parse_hint_address("192.168.1.2", port) is None
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.integers(-10, 70_000), st.booleans())
 def test_any_hint_is_read_or_dropped(host: str, port: int, loopback: bool) -> None:  # noqa: FBT001  # drawn
     address = parse_hint_address(host, port, loopback=loopback)

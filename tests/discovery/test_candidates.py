@@ -3,7 +3,7 @@ from __future__ import annotations
 from homing_discovery.addresses import Address
 from homing_discovery.candidates import MAX_HINTED, MAX_LAST_GOOD, MAX_STATIC, AddressBook
 from homing_discovery.hints import Hint
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 HOME = Address("192.168.1.20", 7433)
@@ -48,6 +48,7 @@ def test_what_worked_last_moves_to_the_front_and_the_oldest_is_forgotten() -> No
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(addresses, max_size=12), st.lists(addresses, max_size=12), st.lists(addresses))
 def test_no_kind_starves_another_and_all_is_bounded(
     good: list[Address], static: list[Address], forged: list[Address]

@@ -14,7 +14,7 @@ from homing_discovery.hints import (
     server_name,
     token_of,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 DEVICE = DeviceId("3f" * 32)
@@ -87,6 +87,7 @@ def test_a_version_is_read_where_there_is_one(raw: bytes, version: int) -> None:
     assert decode_txt(raw) == version
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_any_txt_is_read(raw: bytes) -> None:
     assert 0 <= decode_txt(raw) <= 9999

@@ -10,7 +10,7 @@ from homing_discovery.interfaces import (
     select,
     unusable_ipv6,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 LOOPBACK = Interface("lo", 1, ("127.0.0.1", "::1"))
@@ -58,6 +58,7 @@ def test_ipv6_addresses_that_are_still_checked_are_left_out() -> None:
     assert unusable_ipv6(table) == {"fe80::701a:e0ff:fe97:a88e", "fd00::5"}
 
 
+@settings(deadline=None)
 @given(st.text() | st.from_regex(r"([0-9a-fx]{0,40} ){5}[0-9a-f]{0,3}"))
 def test_any_table_is_read(table: str) -> None:
     assert all(":" in address for address in unusable_ipv6(table))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from homing_discovery.addresses import Address
 from homing_discovery.hints import MAX_ADDRESSES, MAX_ADDRESSES_PER_ANNOUNCEMENT
 from homing_discovery.sightings import MAX_UNWANTED, MAX_WANTED, Sighting, Sightings
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 MINE = "a" * 16
@@ -112,6 +112,7 @@ def test_changes_are_told_oldest_first_and_once() -> None:
     assert seen.since(seen.changes) == ()
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 60), st.integers(1, 30), st.sampled_from(["saw", "lost", "want"])),

@@ -9,7 +9,7 @@ import pytest
 from homing_discovery.boundaries import NetworkState
 from homing_discovery.netlink import link_states
 from homing_discovery.watcher import SystemNetworkWatcher
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ async def test_closing_unstarted_or_twice_is_harmless(machine: Machine) -> None:
     assert [one async for one in watcher.changes()] == []
 
 
+@settings(deadline=None)
 @given(
     st.binary(max_size=200) | st.lists(st.binary(max_size=40)).map(lambda p: message(16).join(p))
 )

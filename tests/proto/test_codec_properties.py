@@ -78,12 +78,14 @@ def test_an_error_comes_back_as_the_same_kind(error: HomingError) -> None:
     assert getattr(back, "retry_after_ms", None) == getattr(error, "retry_after_ms", None)
 
 
+@settings(deadline=None)
 @given(values.device_roles, values.scope_sets)
 def test_roles_and_scopes_come_back(role: DeviceRole, scopes: frozenset[Scope]) -> None:
     assert access.decode_device_role(access.encode_device_role(role)) is role
     assert access.decode_scopes(access.encode_scopes(scopes)) == scopes
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-(1 << 31), (1 << 31) - 1), max_size=64))
 def test_unknown_scopes_give_nothing(numbers: Iterable[int]) -> None:
     numbers = [number for number in numbers if not 0 < number <= 6]
