@@ -34,6 +34,7 @@ class ModelStatus:
     Attributes:
         name: under which it is served; as configured until that is known.
         phase: how far it is.
+        step: what is being done, in a few words; empty takes the phase's own.
         done_bytes: fetched so far.
         total_bytes: to fetch in all; 0 if unknown.
         stand_in: whether it stands in for the product's own.
@@ -43,6 +44,7 @@ class ModelStatus:
 
     name: str
     phase: Phase = Phase.FETCHING
+    step: str = ""
     done_bytes: int = 0
     total_bytes: int = 0
     stand_in: bool = False
@@ -53,8 +55,13 @@ class ModelStatus:
     def words(self) -> str:
         """Such as `being fetched, 40%`."""
         if self.phase is Phase.FETCHING and self.total_bytes > 0:
-            return f"{self.phase.value}, {min(100 * self.done_bytes // self.total_bytes, 100)}%"
+            return f"{self.phase.value}, {self.percent}%"
         return self.phase.value
+
+    @property
+    def percent(self) -> int:
+        """How much of the step is done; 0 if unknown."""
+        return min(100 * self.done_bytes // self.total_bytes, 100) if self.total_bytes > 0 else 0
 
 
 class ModelSource(Protocol):

@@ -1,0 +1,259 @@
+"""A whole node, put together: data directory, trust, model, servers, announcement."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from homing_agent.runtime.localsocket import add_local_port
+from homing_agent.runtime.lock import DataDirLock
+from homing_agent.runtime.logs import get_logger
+from homing_agent.runtime.paths import prepare_data_dir
+from homing_core.clock import SystemClock
+from homing_core.labels import clean_label
+from homing_crypto.credentials import server_credentials
+from homing_crypto.guard import Guard
+from homing_crypto.identity import DeviceIdentity
+from homing_crypto.live_calls import LiveCalls
+from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
+from homing_discovery.announcer import ZeroconfAnnouncer
+from homing_discovery.follow import follow_network
+from homing_discovery.hints import Announcement, instance_token
+from homing_discovery.watcher import SystemNetworkWatcher
+
+from homing_node.addresses import dialable
+from homing_node.binding import bind_tls
+from homing_node.describe import NodeFacts
+from homing_node.generations.runner import Generations
+from homing_node.generations.table import GenerationLimits, GenerationTable
+from homing_node.models import ModelHost, Phase
+from homing_node.pairing import PairingDoor
+from homing_node.rpc.control_service import ControlService
+from homing_node.rpc.health import Health
+from homing_node.rpc.inference_service import InferenceService
+from homing_node.rpc.node_service import NodeService
+from homing_node.rpc.rules import MAIN_RULES
+from homing_node.rpc.servers import control_server, main_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Coroutine
+
+    from homing_agent.runtime.paths import ProgramPaths
+    from homing_core.clock import Clock
+    from homing_core.ids import DeviceId
+    from homing_crypto.trust import TrustStore
+    from homing_discovery.boundaries import Announcer
+
+    from homing_node.config import NodeConfig
+    from homing_node.models import ModelSource
+
+_SWEEP_S = 30.0
+_GRACE_S = 1.0
+"""How long a call may go on after the generations have ended: long enough for its last event."""
+
+_log = get_logger(__name__)
+
+
+def _announcer(announcement: Announcement, interfaces: tuple[str, ...]) -> Announcer:
+    return ZeroconfAnnouncer(announcement, interfaces=interfaces)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """What a node is made of.
+
+    Attributes:
+        paths: where it keeps its things.
+        config: how it is set.
+        source: where its model comes from.
+        announcer: makes what announces it on the local network.
+        clock: for everything it stores.
+    """
+
+    paths: ProgramPaths
+    config: NodeConfig
+    source: ModelSource
+    announcer: Callable[[Announcement, tuple[str, ...]], Announcer] = _announcer
+    clock: Clock = field(default_factory=SystemClock)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningNode:
+    """A node that answers.
+
+    Attributes:
+        facts: who it is.
+        port: of its main server.
+        addresses: where that is reached, `host:port`, best first; asked anew each time.
+        models: what it serves, or will.
+        generations: what it runs.
+        store: whom it knows.
+    """
+
+    facts: NodeFacts
+    port: int
+    addresses: Callable[[], tuple[str, ...]]
+    models: ModelHost
+    generations: Generations
+    store: TrustStore
+
+
+def node_name(config: NodeConfig) -> str:
+    """The configured name, or the machine's."""
+    own = config.node.name or socket.gethostname().partition(".")[0]
+    return clean_label(own, fallback="home")
+
+
+def homing_version() -> str:
+    """The installed version of Homing."""
+    try:
+        return metadata.version("homing")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+@contextlib.asynccontextmanager
+async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenerator[RunningNode]:
+    """Run a node for the length of a block. It answers at once; its model comes when it comes.
+
+    Leaving the block lets running generations go on for the configured time, then ends everything.
+
+    Args:
+        options: what it is made of.
+        stop: set when the local service is told to end the daemon.
+
+    Raises:
+        ConflictError: another daemon runs on the data directory, or the port is in use.
+        ConfigError: a folder, an address or a limit is not usable.
+        IntegrityError: the identity or the trust store is damaged.
+    """
+    config, clock = options.config, options.clock
+    async with contextlib.AsyncExitStack() as stack:
+        prepare_data_dir(options.paths)
+        stack.enter_context(DataDirLock.acquire(options.paths))
+        identity = DeviceIdentity.load_or_create(options.paths.data_dir, clock)
+        store = SqliteTrustStore(options.paths.data_dir / TRUST_STORE_FILE, clock)
+        stack.callback(store.close)
+
+        facts = NodeFacts(identity.device_id, node_name(config), homing_version())
+        models = ModelHost(config.model.name or "default", options.source)
+        generations = Generations(GenerationTable(_limits(config), clock), models.engine_for)
+        calls, health = LiveCalls(), Health()
+
+        server = main_server(
+            Guard(MAIN_RULES, store, clock),
+            calls,
+            NodeService(facts, models, generations),
+            InferenceService(generations),
+            health,
+        )
+        credentials = server_credentials(identity, store.roots_pem)
+        port = bind_tls(server, config.listen.host, config.listen.port, credentials, "--port")
+
+        def addresses() -> tuple[str, ...]:
+            return dialable(config.listen, port)
+
+        async def revoked(device: DeviceId) -> None:
+            ended = await calls.end_calls(device)
+            generations.drop_device(device)
+            _log.info("device.revoked", device=device, count=ended)
+
+        addresses()  # a wrong advertised address is said now, not when a phone asks
+        door = PairingDoor(
+            identity=identity,
+            store=store,
+            clock=clock,
+            config=config,
+            name=facts.name,
+            addresses=addresses,
+        )
+        control = control_server(
+            ControlService(
+                facts=facts,
+                addresses=addresses,
+                models=models,
+                generations=generations,
+                store=store,
+                pairing=door,
+                revoked=revoked,
+                stop=stop,
+            ),
+            health,
+        )
+        add_local_port(control, options.paths)
+
+        # From here on things run; they end in the opposite order.
+        stack.push_async_callback(models.close)
+        await health.set(serving=False)
+        for one in (control, server):
+            stack.push_async_callback(one.stop, _GRACE_S)
+            await one.start()
+        stack.push_async_callback(door.close)
+        stack.push_async_callback(generations.stop, config.node.drain_seconds)
+        models.start()
+        for work in _background(options, facts.id, port, models, generations, health):
+            stack.push_async_callback(_end, asyncio.create_task(work))
+        _log.info("node.up", node=facts.id, port=port, version=facts.version)
+        yield RunningNode(facts, port, addresses, models, generations, store)
+        await health.set(serving=False)
+        _log.info("node.stopping", running=generations.running())
+
+
+def _limits(config: NodeConfig) -> GenerationLimits:
+    section = config.generations
+    return GenerationLimits(
+        running=section.running,
+        running_per_device=section.running_per_device,
+        keep_s=section.keep_minutes * 60,
+        device_bytes=section.buffer_mib << 20,
+    )
+
+
+def _background(  # noqa: PLR0913, PLR0917  # everything that goes on by itself, in one place
+    options: NodeOptions,
+    node: DeviceId,
+    port: int,
+    models: ModelHost,
+    generations: Generations,
+    health: Health,
+) -> list[Coroutine[Any, Any, None]]:
+    work: list[Coroutine[Any, Any, None]] = [_sweep(generations), _tell_health(models, health)]
+    if options.config.discovery.mdns:
+        announcement = Announcement(instance_token(node), port)
+        interfaces = options.config.discovery.interfaces
+        work.append(_announce(options.announcer(announcement, interfaces)))
+    return work
+
+
+async def _sweep(generations: Generations) -> None:
+    while True:
+        await asyncio.sleep(_SWEEP_S)
+        generations.sweep()
+
+
+async def _tell_health(models: ModelHost, health: Health) -> None:
+    status = models.status
+    while True:
+        await health.set(serving=status.phase is Phase.READY)
+        status = await models.after(status)
+
+
+async def _announce(announcer: Announcer) -> None:
+    watcher = SystemNetworkWatcher()
+    await watcher.start()
+    try:
+        await follow_network(announcer, watcher)
+    finally:
+        await watcher.close()
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    results = await asyncio.gather(task, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            _log.error("node.background_failed", exc_info=result)

@@ -1,0 +1,121 @@
+"""The command line's side of the daemon's local service."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import grpc.aio
+from homing_agent.runtime.localsocket import open_local_channel
+from homing_core.errors import InvalidDataError, UnavailableError
+from homing_core.labels import clean_label
+from homing_crypto.rpc_errors import error_from_rpc
+from homing_proto.codec.access import encode_device_role
+from homing_proto.codec.nodes import decode_load, decode_served_model
+from homing_proto.v1 import control_pb2 as wire
+from homing_proto.v1 import control_pb2_grpc
+
+from homing_node.rpc.device_codec import decode_device
+from homing_node.values import (
+    Closed,
+    DaemonView,
+    DeviceView,
+    Opened,
+    Paired,
+    PairingEvent,
+    WrongGuess,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator
+
+    from homing_agent.runtime.paths import ProgramPaths
+    from homing_core.access import DeviceRole
+
+_TIMEOUT_S = 10.0
+
+
+class ControlClient:
+    """Talks to the daemon that runs on a data directory. Every method raises `HomingError`."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        """Use `connect`."""
+        self._stub = control_pb2_grpc.NodeControlServiceStub(channel)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def connect(cls, paths: ProgramPaths) -> AsyncGenerator[ControlClient]:
+        """Raises `UnavailableError` if no daemon runs there."""
+        async with open_local_channel(paths, "homing-node run") as channel:
+            yield cls(channel)
+
+    async def daemon(self) -> DaemonView:
+        """How the daemon is."""
+        with _errors():
+            answer = await self._stub.GetDaemon(wire.GetDaemonRequest(), timeout=_TIMEOUT_S)
+        return DaemonView(
+            version=answer.version,
+            pid=answer.pid,
+            node_id=answer.node_id,
+            name=clean_label(answer.name),
+            addresses=tuple(answer.addresses),
+            models=tuple(decode_served_model(model) for model in answer.models),
+            load=decode_load(answer.load),
+        )
+
+    async def pair(self, role: DeviceRole, seconds: int) -> AsyncGenerator[PairingEvent, None]:
+        """Open the pairing server and follow it; closing the generator closes it."""
+        request = wire.OpenPairingRequest(role=encode_device_role(role), seconds=seconds)
+        call = self._stub.OpenPairing(request)
+        try:
+            with _errors():
+                async for answer in call:
+                    yield _decode_pairing(answer)
+        finally:
+            call.cancel()
+
+    async def devices(self) -> tuple[DeviceView, ...]:
+        """Every paired device, oldest first."""
+        with _errors():
+            request = wire.ListPairedDevicesRequest()
+            answer = await self._stub.ListPairedDevices(request, timeout=_TIMEOUT_S)
+        return tuple(decode_device(device) for device in answer.devices)
+
+    async def revoke(self, id_prefix: str) -> DeviceView:
+        """Shut a device out."""
+        with _errors():
+            request = wire.RevokePairedDeviceRequest(id_prefix=id_prefix)
+            answer = await self._stub.RevokePairedDevice(request, timeout=_TIMEOUT_S)
+        return decode_device(answer.device)
+
+    async def stop(self) -> None:
+        """Ask the daemon to leave."""
+        with _errors():
+            await self._stub.StopDaemon(wire.StopDaemonRequest(), timeout=_TIMEOUT_S)
+
+
+@contextlib.contextmanager
+def _errors() -> Generator[None]:
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        found = error_from_rpc(error)
+        if isinstance(found, UnavailableError):
+            msg = "the daemon ended during the call"
+            raise UnavailableError(msg, "Start it with: homing-node run") from error
+        raise found from error
+
+
+def _decode_pairing(answer: wire.OpenPairingResponse) -> PairingEvent:
+    match answer.WhichOneof("kind"):
+        case "opened":
+            return Opened(answer.opened.link, answer.opened.expires_at)
+        case "wrong_guess_left":
+            return WrongGuess(answer.wrong_guess_left)
+        case "paired":
+            return Paired(decode_device(answer.paired))
+        case "closed":
+            return Closed(clean_label(answer.closed, 200))
+        case _:
+            msg = "the daemon said something unknown about the pairing"
+            raise InvalidDataError(msg, "Restart the daemon: it may be of another version.")

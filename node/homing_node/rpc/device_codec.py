@@ -1,0 +1,84 @@
+"""Paired devices on the wire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from homing_core.labels import clean_label
+from homing_proto.codec.access import (
+    decode_device_role,
+    decode_scopes,
+    encode_device_role,
+    encode_scopes,
+)
+from homing_proto.v1 import devices_pb2 as wire
+
+from homing_node.values import DeviceView
+
+if TYPE_CHECKING:
+    from homing_crypto.devices import Limits, PairedDevice
+
+
+def view_device(device: PairedDevice) -> DeviceView:
+    """What a person may see of it."""
+    return DeviceView(
+        id=device.id,
+        name=device.name,
+        role=device.role,
+        scopes=device.scopes,
+        paired_at=int(device.paired_at),
+        last_seen_at=int(device.last_seen_at),
+        introduced_by=device.introduced_by,
+    )
+
+
+def encode_device(device: PairedDevice) -> wire.Device:
+    """Everything but its keys."""
+    return wire.Device(
+        id=device.id,
+        name=device.name,
+        role=encode_device_role(device.role),
+        scopes=encode_scopes(device.scopes),
+        limits=_encode_limits(device.limits),
+        paired_at=int(device.paired_at),
+        last_seen_at=int(device.last_seen_at),
+        introduced_by=device.introduced_by,
+    )
+
+
+def encode_view(view: DeviceView) -> wire.Device:
+    """As `encode_device`, without limits."""
+    return wire.Device(
+        id=view.id,
+        name=view.name,
+        role=encode_device_role(view.role),
+        scopes=encode_scopes(view.scopes),
+        paired_at=view.paired_at,
+        last_seen_at=view.last_seen_at,
+        introduced_by=view.introduced_by,
+    )
+
+
+def decode_device(message: wire.Device) -> DeviceView:
+    """What a person may see; raises `InvalidDataError`."""
+    return DeviceView(
+        id=message.id,
+        name=clean_label(message.name),
+        role=decode_device_role(message.role),
+        scopes=decode_scopes(message.scopes),
+        paired_at=message.paired_at,
+        last_seen_at=message.last_seen_at,
+        introduced_by=message.introduced_by,
+    )
+
+
+def _encode_limits(limits: Limits) -> wire.Limits:
+    return wire.Limits(
+        tokens_per_day=limits.tokens_per_day,
+        concurrent_streams=limits.concurrent_streams,
+        jobs=limits.jobs,
+        models=limits.models,
+        tools=limits.tools,
+        expires_at=limits.expires_at,
+        hours=limits.hours,
+    )

@@ -1,0 +1,75 @@
+"""The three servers: the main port, the pairing port, the local socket.
+
+All ports of one gRPC server share all services, so each has a server object of its own. Whatever is
+served on any of them passes `RpcGuard`, which also turns errors into clear statuses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import grpc.aio
+from homing_crypto.rpc_guard import RpcGuard
+from homing_crypto.transport import MAX_CONCURRENT_RPCS, SERVER_OPTIONS
+from homing_proto.v1 import (
+    control_pb2_grpc,
+    devices_pb2_grpc,
+    inference_pb2_grpc,
+    node_pb2_grpc,
+)
+
+from homing_node.rpc.node_service import ToolsService
+
+if TYPE_CHECKING:
+    from homing_crypto.guard import Guard
+    from homing_crypto.live_calls import LiveCalls
+
+    from homing_node.rpc.control_service import ControlService
+    from homing_node.rpc.health import Health
+    from homing_node.rpc.inference_service import InferenceService
+    from homing_node.rpc.node_service import NodeService
+    from homing_node.rpc.pairing_service import PairingService
+
+_PAIRING_RPCS = 16
+_PAIRING_BYTES = 64 * 1024
+"""A pairing request has about 2 KiB."""
+
+
+def main_server(
+    guard: Guard,
+    calls: LiveCalls,
+    node: NodeService,
+    inference: InferenceService,
+    health: Health,
+) -> grpc.aio.Server:
+    """The server of the main port, for paired devices."""
+    server = grpc.aio.server(
+        interceptors=[RpcGuard(guard.authorize, calls)],
+        options=SERVER_OPTIONS,
+        maximum_concurrent_rpcs=MAX_CONCURRENT_RPCS,
+    )
+    node_pb2_grpc.add_NodeServiceServicer_to_server(node, server)
+    inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, server)
+    node_pb2_grpc.add_ToolsServiceServicer_to_server(ToolsService(), server)
+    health.serve_on(server)
+    return server
+
+
+def pairing_server(service: PairingService) -> grpc.aio.Server:
+    """The server of the pairing port, for anyone who has the link."""
+    options = dict(SERVER_OPTIONS) | {"grpc.max_receive_message_length": _PAIRING_BYTES}
+    server = grpc.aio.server(
+        interceptors=[RpcGuard(None)],
+        options=tuple(options.items()),
+        maximum_concurrent_rpcs=_PAIRING_RPCS,
+    )
+    devices_pb2_grpc.add_PairingServiceServicer_to_server(service, server)
+    return server
+
+
+def control_server(service: ControlService, health: Health) -> grpc.aio.Server:
+    """The server of the local socket, for the user's own command line."""
+    server = grpc.aio.server(interceptors=[RpcGuard(None)])
+    control_pb2_grpc.add_NodeControlServiceServicer_to_server(service, server)
+    health.serve_on(server)
+    return server
