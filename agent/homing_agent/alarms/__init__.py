@@ -1,0 +1,1 @@
+"""Alarms: timers and reminders that ring, and the ways to make them heard."""

@@ -1,0 +1,1 @@
+"""What the phone remembers: requests, conversations, generations and its own side effects."""

@@ -1,0 +1,157 @@
+"""The agent: requests in, events out."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from homing_core.errors import ConflictError, TooLongError, UsageError
+from homing_core.generation import Thinking
+from homing_core.ids import new_conversation_id
+from homing_core.labels import clean_label
+
+from homing_agent.conversation import system_message
+from homing_agent.interrupted import interrupted_answer, unknown_calls
+from homing_agent.journal.base import RequestRecord
+from homing_agent.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from homing_core.ids import RequestId
+    from homing_inference.engine import WarmedPrefix
+
+    from homing_agent.events import AgentEvent
+    from homing_agent.parts import Parts
+    from homing_agent.ports import Consent
+    from homing_agent.request import AskInput, FinalAnswer
+
+_MOST_CHARS = 1_000_000
+
+
+class Agent:
+    """Answers requests, several at once if need be. Belongs to one event loop.
+
+    Args:
+        parts: its collaborators.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        """Keep them."""
+        self._parts = parts
+        self._prefix_tokens = 0
+        self._live: set[RequestId] = set()
+
+    async def warm(self) -> WarmedPrefix:
+        """Have the engine compute and pin the prefix that every request begins with.
+
+        Raises:
+            HomingError: as `Engine.warm`.
+        """
+        system = (system_message(self._parts.prompts.phone),)
+        tools = self._parts.registry.offered()
+        warmed = await self._parts.engine.warm(system, tools, Thinking.OFF)
+        self._prefix_tokens = warmed.tokens
+        return warmed
+
+    def recover(self) -> tuple[FinalAnswer, ...]:
+        """End what a killed process left half done; to be called once, before anything is asked.
+
+        A request that may have changed something gets its honest end and is never run again. One
+        that changed nothing is left to be asked again under its id.
+
+        Returns:
+            The ends, for whoever wants to tell the person.
+        """
+        ends: list[FinalAnswer] = []
+        for record in self._parts.journal.unfinished_requests():
+            end = self._end_interrupted(record)
+            if end is not None:
+                ends.append(end)
+        return tuple(ends)
+
+    async def ask(self, asked: AskInput, consent: Consent) -> AsyncGenerator[AgentEvent, None]:
+        """Work on a request. The last event is its `FinalAnswer`, whether it went well or not.
+
+        A request id that was answered gets that answer again, and nothing is done twice. Closing
+        the generator cancels the work; a tool that is running ends first, and is recorded.
+
+        Args:
+            asked: the request.
+            consent: the way to the person.
+
+        Raises:
+            UsageError: nothing is asked, or an allowed tool does not exist.
+            TooLongError: it is longer than a million characters.
+            ConflictError: the id is being worked on, or was used for something else.
+            InternalError: the journal cannot be written.
+        """
+        self._check(asked)
+        if asked.request_id in self._live:
+            msg = "this request is being worked on"
+            raise ConflictError(msg, "Wait for its answer.")
+        record = self._parts.journal.begin_request(
+            RequestRecord(
+                id=asked.request_id,
+                conversation_id=asked.conversation_id or new_conversation_id(),
+                content_hash=asked.content_hash,
+                started_at=self._parts.clock.now(),
+            )
+        )
+        known = record.answer or self._end_interrupted(record)
+        if known is not None:
+            yield known
+            return
+        self._live.add(asked.request_id)
+        try:
+            async with aclosing(self._events(asked, record, consent)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._live.discard(asked.request_id)
+
+    async def _events(
+        self, asked: AskInput, record: RequestRecord, consent: Consent
+    ) -> AsyncGenerator[AgentEvent, None]:
+        queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        session = Session(
+            self._parts,
+            asked,
+            record.conversation_id,
+            prefix_tokens=self._prefix_tokens,
+            consent=consent,
+            emit=queue.put_nowait,
+        )
+        task = asyncio.create_task(session.run())
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            yield await task
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+    def _check(self, asked: AskInput) -> None:
+        if not asked.text.strip():
+            msg = "nothing was asked"
+            raise UsageError(msg, "Write what you want, in quotes.")
+        if len(asked.text) > _MOST_CHARS:
+            msg = f"the request is longer than {_MOST_CHARS} characters"
+            raise TooLongError(msg, "Shorten it.")
+        unknown = sorted(asked.allowed_tools - self._parts.registry.names)
+        if unknown:
+            msg = f"there is no tool named {clean_label(unknown[0])}"
+            raise UsageError(msg, "homing tools lists them; --allow takes the exact name.")
+
+    def _end_interrupted(self, record: RequestRecord) -> FinalAnswer | None:
+        journal = self._parts.journal
+        effects = journal.effects(record.id)
+        answer = interrupted_answer(record, effects)
+        if answer is not None:
+            journal.finish_request(record.id, answer, ())
+            for call_id in unknown_calls(effects):
+                journal.settle_effect(call_id)
+        return answer

@@ -1,0 +1,1 @@
+"""What may happen on this phone, and who has to say so."""

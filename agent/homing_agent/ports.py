@@ -1,0 +1,147 @@
+"""The boundaries of the loop: models elsewhere, the person, and the device's key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from homing_core.provenance import Sensitivity
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
+    from homing_core.generation import GenerateRequest, Numbered
+    from homing_core.ids import ApprovalId, DeviceId, RequestId
+    from homing_core.tools import Place, ToolCall, ToolSpec
+
+
+class Remote(Protocol):
+    """A model on a node. It is named before it is used, so that a person sees where work goes."""
+
+    @property
+    def node(self) -> DeviceId:
+        """The node's device id."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The node's name, cleaned."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """`HOME` or `PEER`."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model that answers when a request names none."""
+        ...
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether that model stands in for the product's own."""
+        ...
+
+    def generate(self, request: GenerateRequest) -> AsyncGenerator[Numbered, None]:
+        """The numbered events of one generation; the last is `Done` or `Failed`.
+
+        Resuming after a break happens inside: numbers never repeat and never skip. Asking again
+        with the id and content of an earlier generation attaches to it, from number 1. Closing
+        the generator cancels the generation.
+
+        Raises:
+            HomingError: the node is gone for good (`UnavailableError`) or refuses.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a node must offer for a step to go there.
+
+    Attributes:
+        sensitivity: the strictest class among everything that would be sent.
+        prompt_tokens: estimated length of the prompt.
+        thinking: whether the model should think first.
+    """
+
+    sensitivity: Sensitivity = Sensitivity.HOME_ONLY
+    prompt_tokens: int = 0
+    thinking: bool = False
+
+
+class Homes(Protocol):
+    """The nodes that this phone is paired with."""
+
+    async def pick(self, need: Need) -> Remote:
+        """The best node that answers now and to which this data may go.
+
+        Raises:
+            UnavailableError: there is none; says why, for a person.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentQuestion:
+    """A step that needs a person.
+
+    Attributes:
+        approval_id: the question's id; the answer and its signed statement carry it.
+        request_id: the request that the step belongs to.
+        step: number of the step within the request, from 1.
+        tool: the tool, complete.
+        call: the exact call.
+        reason: why a person is asked.
+        preview: what would happen, in the tool's own words; may be empty.
+        may_remember: whether a yes may be kept for this tool until the conversation ends.
+        expires_at: void from then on, wall time in seconds since the epoch.
+    """
+
+    approval_id: ApprovalId
+    request_id: RequestId
+    step: int
+    tool: ToolSpec
+    call: ToolCall
+    reason: str
+    preview: str
+    may_remember: bool
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentAnswer:
+    """What the person said.
+
+    Attributes:
+        approval_id: the question's id; an answer to another question counts as no.
+        verdict: yes or no.
+        remember: keep a yes for this tool until the conversation ends, where that is allowed.
+    """
+
+    approval_id: ApprovalId
+    verdict: Verdict
+    remember: bool = False
+
+
+class Consent(Protocol):
+    """The person, reached through whatever screen they sit at."""
+
+    async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
+        """Show the exact step and wait for an answer. Cancelled when the question expires."""
+        ...
+
+
+class Signer(Protocol):
+    """The device's key, as far as approvals go."""
+
+    @property
+    def device(self) -> DeviceId:
+        """The device that signs."""
+        ...
+
+    def sign(self, statement: ApprovalStatement) -> SignedApproval:
+        """Sign what a person said on this device."""
+        ...

@@ -1,0 +1,38 @@
+"""What the models are told about themselves. Fixed texts: they are the pinned prefix's beginning.
+
+No date and no time stand here, since the prefix would have to be computed anew each time; the tools
+understand the user's own words for times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_PHONE = (
+    "You are Homing, an assistant on the user's phone. "
+    "If one of the tools does what the user wants, call it, and copy the user's own words for "
+    "names, times and numbers into its arguments. "
+    "Otherwise answer in a few short sentences, without a tool."
+)
+_HOME = (
+    "You are Homing, an assistant that runs on the user's home computer and answers on their "
+    "phone. The tools act on the phone; call one only if the user asks for what it does, and copy "
+    "the user's own words for names, times and numbers into its arguments. "
+    "Answer clearly and briefly."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """System messages.
+
+    Attributes:
+        phone: for the phone's own model.
+        home: for a model on a node.
+    """
+
+    phone: str = _PHONE
+    home: str = _HOME
+
+
+DEFAULT_PROMPTS = Prompts()

@@ -1,0 +1,128 @@
+"""What a routing decision looks at: named facts, no objects to call."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from homing_core.provenance import Sensitivity
+from homing_core.tools import EffectClass
+
+from homing_agent.request import RoutePreference
+
+if TYPE_CHECKING:
+    from homing_core.generation import CallSignals, TokenSignals
+
+    from homing_agent.routing.grounding import Grounding
+
+
+class Point(Enum):
+    """When the decision is made."""
+
+    START = "start"
+    """Before the phone's model runs."""
+    CALL = "call"
+    """The model has written a call that fits a tool."""
+    TEXT = "text"
+    """The model has begun to answer in text, which nobody has seen yet."""
+    FAILURE = "failure"
+    """An attempt failed: a malformed call, a tool's error, a broken engine."""
+
+
+class Reach(Enum):
+    """What is known of the way home."""
+
+    UNKNOWN = "unknown"
+    """Not tried for this request."""
+    UNREACHABLE = "unreachable"
+    """Tried in vain, or there is none."""
+    THERE = "there"
+    """Home's model is already at work on this request."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """The call that is decided on.
+
+    Attributes:
+        name: the tool.
+        effect: what it may do.
+        signals: how sure the model was; None if the engine cannot tell.
+        grounding: how much of the arguments the person said.
+    """
+
+    name: str
+    effect: EffectClass
+    signals: CallSignals | None
+    grounding: Grounding
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Everything a rule may use.
+
+    Attributes:
+        point: when it is asked.
+        route: which way the person wants it.
+        reach: what is known of the way home.
+        home_problem: why home cannot be reached, for a person; empty unless it is so.
+        sensitivity: strictest class among everything that would be sent.
+        untrusted: whether untrusted text is in the context.
+        prompt_tokens: estimated length of the prompt on the phone.
+        context_tokens: what the phone's model can hold; 0 if unknown.
+        tools: how many tools the model chose from.
+        failures: attempts on the phone that failed so far.
+        failure: the latest failure, for a person.
+        engine_failed: the phone's model cannot run at all.
+        call: at `CALL`.
+        text: at `TEXT`, if the engine can tell.
+        broken_call: at `TEXT`: the text reads like a call that could not be parsed.
+    """
+
+    point: Point
+    route: RoutePreference = RoutePreference.AUTO
+    reach: Reach = Reach.UNKNOWN
+    home_problem: str = ""
+    sensitivity: Sensitivity = Sensitivity.HOME_ONLY
+    untrusted: bool = False
+    prompt_tokens: int = 0
+    context_tokens: int = 0
+    tools: int = 0
+    failures: int = 0
+    failure: str = ""
+    engine_failed: bool = False
+    call: CallFacts | None = None
+    text: TokenSignals | None = None
+    broken_call: bool = False
+
+    def numbers(self) -> dict[str, float]:
+        """The same as numbers, for `--explain` and for a learned rule; absent facts are absent."""
+        found: dict[str, float] = {
+            "prompt_tokens": self.prompt_tokens,
+            "context_tokens": self.context_tokens,
+            "tools": self.tools,
+            "failures": self.failures,
+            "untrusted": float(self.untrusted),
+            "home_unreachable": float(self.reach is Reach.UNREACHABLE),
+        }
+        if self.call is not None:
+            found["acts"] = float(self.call.effect is not EffectClass.READ)
+            found["said_share"] = self.call.grounding.lowest_share
+            signals = self.call.signals
+            if signals is not None:
+                found["call_probability"] = signals.call_probability
+                found["name_probability"] = signals.name_probability
+                found["name_margin"] = signals.name_margin
+                found["argument_probability"] = signals.lowest_argument_probability
+                found["grammar_share"] = signals.grammar_share
+        if self.text is not None:
+            found["text_first_probability"] = self.text.first_probability
+            found["text_token_probability"] = token_probability(self.text)
+        return found
+
+
+def token_probability(signals: TokenSignals) -> float:
+    """Geometric mean probability of the first tokens: exp of their mean log-probability."""
+    return math.exp(min(0.0, signals.mean_logprob))

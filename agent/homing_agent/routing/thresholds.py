@@ -1,0 +1,43 @@
+"""Every number of the routing rule, in one place.
+
+None of them is calibrated: they are cautious first guesses for a small model at four bits, and say
+nothing about an error rate. A calibrated rule replaces `MarginRule`, not this table's readers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Below these the phone's own model counts as doubtful. Probabilities are in [0, 1].
+
+    Attributes:
+        call_probability: of opening a call at all.
+        name_probability: of the whole tool name.
+        name_margin: between the best and second-best token of the name.
+        argument_probability: of the least likely token in the arguments.
+        grammar_share: of the probability that a grammar left over.
+        said_share: of an argument's words, how many the person said, for a tool that acts.
+        said_share_read: the same for a tool that only reads.
+        text_first_probability: of the first token of a text.
+        text_token_probability: geometric mean over the first tokens of a text.
+        failures: this many failed attempts and the phone gives up.
+        context_share: of the phone's context, how much a prompt may fill.
+    """
+
+    call_probability: float = 0.5
+    name_probability: float = 0.5
+    name_margin: float = 0.2
+    argument_probability: float = 0.2
+    grammar_share: float = 0.2
+    said_share: float = 0.5
+    said_share_read: float = 0.0
+    text_first_probability: float = 0.15
+    text_token_probability: float = 0.3
+    failures: int = 2
+    context_share: float = 0.75
+
+
+DEFAULT_THRESHOLDS = Thresholds()

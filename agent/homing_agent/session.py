@@ -1,0 +1,197 @@
+"""One request from its question to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from homing_core.errors import (
+    HomingError,
+    InternalError,
+    InvalidDataError,
+    OverloadedError,
+    UnavailableError,
+)
+
+from homing_agent.calls import CallOutcome, CallRunner, Circumstances, Ending
+from homing_agent.conversation import assistant_turn, tool_turn
+from homing_agent.routing.decisions import Decline
+from homing_agent.routing.features import Point
+from homing_agent.runtime.logs import get_logger
+from homing_agent.state import RequestState
+from homing_agent.turns import Turn, take_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homing_core.ids import ConversationId
+
+    from homing_agent.events import AgentEvent
+    from homing_agent.parts import Parts
+    from homing_agent.ports import Consent, ConsentAnswer, ConsentQuestion
+    from homing_agent.request import AskInput, FinalAnswer
+
+_log = get_logger("agent")
+
+
+class Session:
+    """Works on one request, in one task.
+
+    Args:
+        parts: the agent's collaborators.
+        asked: the request.
+        conversation_id: its conversation.
+        prefix_tokens: length of the phone's system-and-tools prefix; 0 if it is not known.
+        consent: the way to the person.
+        emit: shows an event.
+    """
+
+    def __init__(  # noqa: PLR0913  # each is a different collaborator or fact
+        self,
+        parts: Parts,
+        asked: AskInput,
+        conversation_id: ConversationId,
+        *,
+        prefix_tokens: int,
+        consent: Consent,
+        emit: Callable[[AgentEvent], None],
+    ) -> None:
+        """Keep them."""
+        self._parts = parts
+        self._state = RequestState(parts, asked, conversation_id, prefix_tokens, emit)
+        self._person = _PausingConsent(consent)
+        self._words = ""
+        self._runner = CallRunner(parts, asked, conversation_id, self._person, emit)
+
+    async def run(self) -> FinalAnswer:
+        """Work on it to its end, and record that.
+
+        Raises:
+            HomingError: the end could not be recorded.
+        """
+        answer = await self._limited()
+        self._parts.journal.finish_request(answer.request_id, answer, self._state.record(answer))
+        return answer
+
+    async def _limited(self) -> FinalAnswer:
+        limits = self._parts.limits
+        try:
+            async with asyncio.timeout(limits.total_s) as deadline:
+                self._person.deadline = deadline
+                return await self._work()
+        except TimeoutError:
+            msg = f"there was no answer within {limits.total_s:g} s"
+            return self._ended_by(UnavailableError(msg, "Try again, or ask for less."))
+        except HomingError as error:
+            return self._ended_by(error)
+        except Exception:  # noqa: BLE001  # a bug of ours must not leave the person without an end
+            _log.exception("a request failed unexpectedly")
+            msg = "something went wrong in Homing itself"
+            return self._ended_by(InternalError(msg, "The log says more."))
+
+    async def _work(self) -> FinalAnswer:
+        decision = await self._state.settle(Point.START)
+        if isinstance(decision, Decline):
+            return self._state.declined(decision, self._runner.steps)
+        for _ in range(self._parts.limits.turns):
+            answer = await self._one_turn()
+            if answer is not None:
+                return answer
+        msg = f"there was no answer after {self._parts.limits.turns} turns of the model"
+        return self._ended_by(OverloadedError(msg, "Ask for less at once."))
+
+    async def _one_turn(self) -> FinalAnswer | None:
+        turn = await take_turn(self._state)
+        if turn.moved:
+            return None
+        if turn.declined is not None:
+            return self._state.declined(turn.declined, self._runner.steps)
+        if turn.error is None and not turn.calls:
+            if not turn.text.strip() and self._words:
+                self._state.show_apart(self._words)  # a model that did it and has nothing to add
+            if self._state.shown.strip():
+                return self._state.answered(self._runner.steps)
+            turn = Turn(error=UnavailableError("the model said nothing", "Say it in other words."))
+        if turn.error is not None:
+            return await self._model_failed(turn.error)
+        return await self._run_calls(turn)
+
+    async def _model_failed(self, error: HomingError) -> FinalAnswer | None:
+        """Go on elsewhere, if there is somewhere to go on."""
+        if self._state.remote is not None:
+            self._state.lose_home(error)
+            point = Point.START
+        else:
+            self._state.fail(f"the phone's model failed: {error.what}", error, engine=True)
+            point = Point.FAILURE
+        decision = await self._state.settle(point)
+        if isinstance(decision, Decline):
+            return self._state.declined(decision, self._runner.steps)
+        return None
+
+    async def _run_calls(self, turn: Turn) -> FinalAnswer | None:
+        """Run a turn's calls; the end of the request, or None if the model goes on."""
+        context = self._state.prompt()
+        untrusted = self._state.untrusted()
+        outcomes: list[CallOutcome] = []
+        for chosen in turn.calls:
+            around = Circumstances(doubt=chosen.doubt, untrusted=untrusted)
+            outcome = await self._runner.run(chosen.call, around)
+            outcomes.append(outcome)
+            if outcome.ending not in {Ending.DONE, Ending.FAILED}:
+                break
+        calls = [outcome.step.call for outcome in outcomes]
+        results = [o.step.result for o in outcomes if o.step.result is not None]
+        self._state.add(
+            (assistant_turn(turn.text, calls, context), tool_turn(results)),
+            settled=any(outcome.ending is Ending.DONE for outcome in outcomes),
+        )
+        last = outcomes[-1]
+        if last.ending not in {Ending.DONE, Ending.FAILED}:
+            return self._ended_by(last.error or InvalidDataError(last.say))
+        failures = [outcome for outcome in outcomes if outcome.ending is Ending.FAILED]
+        if failures:
+            return await self._calls_failed(failures[-1])
+        words = [outcome.say for outcome in outcomes]
+        self._words = "\n".join(words) if all(words) else ""
+        if self._state.remote is None and self._parts.limits.say_ends and self._words:
+            self._state.show_apart(self._words)
+            return self._state.answered(self._runner.steps)
+        return None
+
+    async def _calls_failed(self, outcome: CallOutcome) -> FinalAnswer | None:
+        """Let the model try again, once; then it is home's turn."""
+        if self._state.remote is not None:
+            return None
+        error = outcome.error
+        what = error.what if error is not None else f"{outcome.step.call.name} failed"
+        self._state.fail(what, error)
+        decision = await self._state.settle(Point.FAILURE)
+        if isinstance(decision, Decline):
+            return self._state.declined(decision, self._runner.steps)
+        return None
+
+    def _ended_by(self, error: HomingError) -> FinalAnswer:
+        return self._state.ended_by(error, self._runner.steps)
+
+
+class _PausingConsent:
+    """The person's time does not count against the request's."""
+
+    def __init__(self, consent: Consent) -> None:
+        self._consent = consent
+        self.deadline: asyncio.Timeout | None = None
+
+    async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
+        deadline = self.deadline
+        loop = asyncio.get_running_loop()
+        due = None if deadline is None else deadline.when()
+        if deadline is None or due is None:
+            return await self._consent.ask(question)
+        left = due - loop.time()
+        deadline.reschedule(None)
+        try:
+            return await self._consent.ask(question)
+        finally:
+            if not deadline.expired():
+                deadline.reschedule(loop.time() + left)

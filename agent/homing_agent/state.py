@@ -1,0 +1,328 @@
+"""One request while it is worked on: what is in its context, where it is, and what was shown."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from homing_core.errors import HomingError, UnavailableError, error_from_code
+from homing_core.generation import Failed, TextDelta
+from homing_core.messages import user
+from homing_core.provenance import Origin, Provenance, Trust
+from homing_core.tools import Place
+
+from homing_agent.conversation import (
+    assistant_turn,
+    estimate_tokens,
+    estimate_tool_tokens,
+    is_untrusted,
+    newest_that_fit,
+    said,
+    sensitivity_of,
+    system_message,
+    told,
+)
+from homing_agent.events import Note, RouteChosen
+from homing_agent.ports import Need
+from homing_agent.request import NO_FIRST_TOKEN, UNKNOWN_CONFIDENCE, ExitStatus, FinalAnswer
+from homing_agent.routing.decide import decide
+from homing_agent.routing.decisions import Decline, Escalate
+from homing_agent.routing.features import CallFacts, Features, Point, Reach
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from homing_core.generation import TokenSignals
+    from homing_core.ids import ConversationId
+    from homing_core.messages import Message
+    from homing_core.tools import ToolSpec
+
+    from homing_agent.events import AgentEvent
+    from homing_agent.parts import Parts
+    from homing_agent.ports import Remote
+    from homing_agent.request import AskInput, ToolStep
+    from homing_agent.routing.decisions import Decision
+
+
+class RequestState:
+    """Belongs to one request's task.
+
+    Args:
+        parts: the agent's collaborators.
+        asked: the request.
+        conversation_id: its conversation.
+        prefix_tokens: length of the phone's system-and-tools prefix; 0 if it is not known.
+        emit: shows an event.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        asked: AskInput,
+        conversation_id: ConversationId,
+        prefix_tokens: int,
+        emit: Callable[[AgentEvent], None],
+    ) -> None:
+        """Take up the conversation."""
+        self.parts = parts
+        self.asked = asked
+        self.conversation_id = conversation_id
+        self.emit = emit
+        self.tools: tuple[ToolSpec, ...] = parts.registry.offered()
+        self.remote: Remote | None = None
+        self.failures = 0
+        self.failure = ""
+        self.failed_with: HomingError | None = None
+        self.engine_failed = False
+        self._started = parts.clock.monotonic()
+        self._prefix_tokens = prefix_tokens
+        self._history: Sequence[Message] = parts.journal.conversation(conversation_id)
+        source = Provenance(Origin.PERSON, Trust.TRUSTED, asked.sensitivity)
+        self._question = user(asked.text, source)
+        self._made: list[Message] = []
+        self._settled = 0
+        self._reach = Reach.UNKNOWN
+        self._home_problem = ""
+        self._reason = ""
+        self._confidence = UNKNOWN_CONFIDENCE
+        self._numbers: Mapping[str, float] = {}
+        self._announced: RouteChosen | None = None
+        self._shown = ""
+        self._first_token: float | None = None
+
+    # What is in the context
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Earlier turns, the question, and what came of it so far; without a system message."""
+        return (*self._history, self._question, *self._made)
+
+    def prompt(self) -> tuple[Message, ...]:
+        """The whole conversation for the model that is at work."""
+        prompts = self.parts.prompts
+        text = prompts.phone if self.remote is None else prompts.home
+        return (system_message(text), *self.messages)
+
+    def untrusted(self) -> bool:
+        """Whether text that others may have written is in the context."""
+        return is_untrusted(self.messages)
+
+    def said(self) -> list[str]:
+        """Where a call's arguments may honestly come from."""
+        return said(self.messages)
+
+    def add(self, messages: Sequence[Message], *, settled: bool) -> None:
+        """Put turns into the context.
+
+        Args:
+            messages: the turns.
+            settled: whether they stay if the work moves home; a failed attempt does not.
+        """
+        self._made.extend(messages)
+        if settled:
+            self._settled = len(self._made)
+
+    # Where the work goes
+
+    async def settle(
+        self,
+        point: Point,
+        *,
+        call: CallFacts | None = None,
+        text: TokenSignals | None = None,
+        broken_call: bool = False,
+    ) -> Decision:
+        """Decide, and act on `Escalate`: it is given back only if the work has moved home.
+
+        Where home cannot be reached, the decision is made again with that known.
+        """
+        decision = self._decide(point, call, text, broken_call)
+        if isinstance(decision, Escalate):
+            if await self._go_home(decision.reason):
+                return decision
+            decision = self._decide(point, call, text, broken_call)
+        too_long = isinstance(decision, Decline) and point is Point.START
+        if too_long and self._leave_out_earlier_turns():
+            decision = self._decide(point, call, text, broken_call)
+        return decision
+
+    def announce(self) -> None:
+        """Show where the work is done, unless that has been shown."""
+        remote, info = self.remote, self.parts.engine.info
+        if remote is None:
+            route = RouteChosen(Place.PHONE, "", self._reason, info.model)
+        else:
+            route = RouteChosen(remote.place, remote.name, self._reason, remote.model)
+        known = self._announced
+        if known is None or (known.place, known.node) != (route.place, route.node):
+            self._announced = route
+            self.emit(route)
+
+    def lose_home(self, error: HomingError) -> None:
+        """The node is gone for good: the phone goes on."""
+        self._home_problem = f"home stopped answering: {error.what}"
+        self._reach = Reach.UNREACHABLE
+        self.remote = None
+        self._shown = ""
+        self._first_token = None
+        self.emit(Note(f"{self._home_problem}; the phone answers instead"))
+
+    def fail(self, what: str, error: HomingError | None = None, *, engine: bool = False) -> None:
+        """Count a failed attempt of the phone's own model."""
+        self.failures += 1
+        self.failure = what
+        self.failed_with = error
+        self.engine_failed = self.engine_failed or engine
+
+    # What is shown
+
+    @property
+    def shown(self) -> str:
+        """The text shown so far by whoever gives the answer."""
+        return self._shown
+
+    def show(self, text: str) -> None:
+        """Show text."""
+        self.saw_token()
+        self._shown += text
+        self.emit(TextDelta(text))
+
+    def show_apart(self, text: str) -> None:
+        """Show text on a line of its own."""
+        self.show(f"\n{text}" if self._shown and not self._shown.endswith("\n") else text)
+
+    def saw_token(self, at: float | None = None) -> None:
+        """The answer's first token was written now, or at a moment of the monotonic clock."""
+        moment = self.parts.clock.monotonic() if at is None else at
+        if self._first_token is None or moment < self._first_token:
+            self._first_token = moment
+
+    # How it ends
+
+    def answered(self, steps: Sequence[ToolStep]) -> FinalAnswer:
+        """It went well; the answer is what was shown."""
+        return self._final(steps, ExitStatus.ANSWERED, None)
+
+    def ended_by(self, error: HomingError, steps: Sequence[ToolStep]) -> FinalAnswer:
+        """It did not."""
+        refused = error.exit_status == ExitStatus.REFUSED.value
+        status = ExitStatus.REFUSED if refused else ExitStatus.FAILED
+        return self._final(steps, status, error)
+
+    def declined(self, decision: Decline, steps: Sequence[ToolStep]) -> FinalAnswer:
+        """Neither the phone nor home may or can do it."""
+        known = self.failed_with
+        if known is not None:
+            return self.ended_by(type(known)(decision.reason, known.hint or decision.hint), steps)
+        error = error_from_code(decision.code.value, decision.reason, decision.hint)
+        return self.ended_by(error, steps)
+
+    def record(self, answer: FinalAnswer) -> tuple[Message, ...]:
+        """The turns to keep for the conversation."""
+        closing: tuple[Message, ...] = ()
+        context = self.messages
+        if answer.error is not None:
+            closing = (told(str(answer.error.to_error()), context),)
+        elif answer.text:
+            closing = (assistant_turn(answer.text, (), context),)
+        return (self._question, *self._made, *closing)
+
+    def _final(
+        self, steps: Sequence[ToolStep], status: ExitStatus, error: HomingError | None
+    ) -> FinalAnswer:
+        now = self.parts.clock.monotonic()
+        remote, info = self.remote, self.parts.engine.info
+        first = self._first_token
+        return FinalAnswer(
+            request_id=self.asked.request_id,
+            conversation_id=self.conversation_id,
+            place=Place.PHONE if remote is None else remote.place,
+            node="" if remote is None else remote.name,
+            reason=self._reason,
+            confidence=self._confidence,
+            model=info.model if remote is None else remote.model,
+            stand_in=info.stand_in if remote is None else remote.stand_in,
+            ttft_ms=NO_FIRST_TOKEN if first is None else (first - self._started) * 1000,
+            total_ms=(now - self._started) * 1000,
+            text=self._shown,
+            steps=tuple(steps),
+            exit_status=status.value,
+            error=None if error is None else Failed.from_error(error),
+            features=dict(self._numbers),
+        )
+
+    def _decide(
+        self,
+        point: Point,
+        call: CallFacts | None,
+        text: TokenSignals | None,
+        broken_call: bool,  # noqa: FBT001  # private, and handed on as it came
+    ) -> Decision:
+        info = self.parts.engine.info
+        features = Features(
+            point=point,
+            route=self.asked.route,
+            reach=self._reach,
+            home_problem=self._home_problem,
+            sensitivity=sensitivity_of(self.messages),
+            untrusted=self.untrusted(),
+            prompt_tokens=self._prompt_tokens(),
+            context_tokens=info.context_tokens,
+            tools=len(self.tools),
+            failures=self.failures,
+            failure=self.failure,
+            engine_failed=self.engine_failed,
+            call=call,
+            text=text,
+            broken_call=broken_call,
+        )
+        decision = decide(features, self.parts.rules)
+        if self._reach is not Reach.THERE:
+            self._reason = decision.reason
+            self._numbers = features.numbers()
+            if decision.confidence != UNKNOWN_CONFIDENCE:
+                self._confidence = decision.confidence
+        return decision
+
+    async def _go_home(self, reason: str) -> bool:
+        limits = self.parts.limits
+        need = Need(
+            sensitivity=sensitivity_of(self.messages),
+            prompt_tokens=estimate_tokens(self.messages),
+            thinking=self.asked.thinking,
+        )
+        try:
+            async with asyncio.timeout(limits.pick_s):
+                remote = await self.parts.homes.pick(need)
+        except TimeoutError:
+            return self._no_home(UnavailableError(f"no node answered within {limits.pick_s:g} s"))
+        except HomingError as error:
+            return self._no_home(error)
+        self.remote = remote
+        self._reach = Reach.THERE
+        self._reason = reason
+        self._first_token = None
+        del self._made[self._settled :]
+        self.announce()
+        return True
+
+    def _no_home(self, error: HomingError) -> bool:
+        self._reach = Reach.UNREACHABLE
+        self._home_problem = f"home cannot be reached: {error.what}"
+        self.emit(Note(f"{self._home_problem}; the phone answers"))
+        return False
+
+    def _prompt_tokens(self) -> int:
+        prefix = self._prefix_tokens or estimate_tool_tokens(self.tools)
+        return prefix + estimate_tokens(self.messages)
+
+    def _leave_out_earlier_turns(self) -> bool:
+        """Make a prompt fit the phone, if it is the earlier turns that are too much for it."""
+        context = self.parts.engine.info.context_tokens
+        budget = int(context * self.parts.rules.thresholds.context_share)
+        own = self._prompt_tokens() - estimate_tokens(self._history)
+        if not self._history or not context or own > budget or self._prompt_tokens() <= budget:
+            return False
+        self._history = newest_that_fit(self._history, budget - own)
+        self.emit(Note("earlier turns were left out, since the phone cannot hold them all"))
+        return True

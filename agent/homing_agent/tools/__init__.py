@@ -1,0 +1,1 @@
+"""The phone's own tools: they act in a data folder, or through Termux's commands."""

@@ -1,0 +1,116 @@
+"""Timers: alarms after a length of time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from homing_core.provenance import Trust
+from homing_core.tools import EffectClass, ToolSpec
+
+from homing_agent.alarms.base import Alarm, AlarmKind
+from homing_agent.tool import ToolContext, ToolOutput
+from homing_agent.tools.arguments import optional_text, text_argument
+from homing_agent.tools.base import Builtin
+from homing_agent.tools.durations import parse_duration, say_duration
+from homing_agent.tools.listing import listing
+
+if TYPE_CHECKING:
+    from homing_core.canonical import JsonObject
+
+    from homing_agent.alarms.base import Alarms
+    from homing_agent.tools.when import LocalTime
+
+_LONGEST = timedelta(days=7)
+_MOST_LABEL = 120
+_START = ToolSpec(
+    name="start_timer",
+    description="Start a countdown timer.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "duration": {"type": "string", "description": "such as 10 minutes"},
+            "label": {"type": "string"},
+        },
+        "required": ["duration"],
+    },
+    effect=EffectClass.WRITE,
+    output_trust=Trust.TRUSTED,
+    typical_ms=20,
+)
+_LIST = ToolSpec(
+    name="list_timers",
+    description="Show running timers.",
+    parameters={"type": "object", "properties": {}},
+    effect=EffectClass.READ,
+    idempotent=True,
+    output_trust=Trust.TRUSTED,
+    typical_ms=10,
+)
+
+
+class StartTimer(Builtin):
+    """Sets an alarm.
+
+    Args:
+        local: the present, here.
+        alarms: rings at the end.
+    """
+
+    SPEC = _START
+
+    def __init__(self, local: LocalTime, alarms: Alarms) -> None:
+        """Keep them."""
+        self._local = local
+        self._alarms = alarms
+
+    def preview(self, arguments: JsonObject) -> str:
+        """As in `Tool`."""
+        length, label = _read(arguments)
+        return f"Start a timer{label and f' for {label}'}: {say_duration(length)}"
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        """As in `Tool`."""
+        length, label = _read(arguments)
+        due = self._local.clock.now() + length.total_seconds()
+        self._alarms.add(Alarm(context.call_id, AlarmKind.TIMER, label, due))
+        ends = datetime.fromtimestamp(due, self._local.zone)
+        said = f"{say_duration(length)}, until {ends:%H:%M:%S}"
+        named = f" for {label}" if label else ""
+        return ToolOutput(content=f"Timer started: {said}.", say=f"Timer{named} started: {said}.")
+
+
+class ListTimers(Builtin):
+    """Shows timers that have not rung.
+
+    Args:
+        local: the present, here.
+        alarms: what is set.
+    """
+
+    SPEC = _LIST
+
+    def __init__(self, local: LocalTime, alarms: Alarms) -> None:
+        """Keep them."""
+        self._local = local
+        self._alarms = alarms
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        """As in `Tool`."""
+        del arguments, context
+        now = self._local.clock.now()
+        lines = [
+            f"{alarm.text or 'timer'}: {_left(alarm.due - now)}"
+            for alarm in self._alarms.pending()
+            if alarm.kind is AlarmKind.TIMER
+        ]
+        return listing("Your timers:", lines, "No timer is running.", "timers")
+
+
+def _left(seconds: float) -> str:
+    return f"{say_duration(timedelta(seconds=round(seconds)))} left" if seconds > 0 else "ringing"
+
+
+def _read(arguments: JsonObject) -> tuple[timedelta, str]:
+    length = parse_duration(text_argument(arguments, "duration"), _LONGEST)
+    return length, optional_text(arguments, "label", most=_MOST_LABEL)

@@ -1,0 +1,320 @@
+"""One turn of a model: on the phone, where it may end by moving home, or at home."""
+
+from __future__ import annotations
+
+import re
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from homing_core.errors import ConflictError, HomingError, UnavailableError
+from homing_core.generation import (
+    Done,
+    Failed,
+    FinishReason,
+    GenerateRequest,
+    Sampling,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    TokenSignals,
+    ToolCallEvent,
+    Usage,
+)
+from homing_core.ids import new_generation_id
+from homing_core.tools import Place
+
+from homing_agent.conversation import content_hash
+from homing_agent.events import Note
+from homing_agent.journal.base import GenerationRecord
+from homing_agent.routing.decisions import Ask, Decline, Escalate
+from homing_agent.routing.features import CallFacts, Point
+from homing_agent.routing.grounding import ground
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homing_core.generation import GenerationEvent
+    from homing_core.ids import GenerationId
+    from homing_core.tools import ToolCall
+
+    from homing_agent.ports import Remote
+    from homing_agent.routing.decisions import Decision
+    from homing_agent.state import RequestState
+
+_SURE_CHARS = 16
+"""Enough text to tell a sentence from a call that the parser could not read."""
+_CALL = re.compile(r'\s*(?:```(?:json)?\s*)?(?:<tool_call>|<function=|\{\s*"name"\s*:)')
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCall:
+    """A call to be put to the policy.
+
+    Attributes:
+        call: the call.
+        doubt: why the model's choice is doubtful; empty if it is not.
+    """
+
+    call: ToolCall
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What came of a turn.
+
+    Attributes:
+        text: what the model wrote, all of it shown.
+        calls: what it wants to run, in order.
+        moved: it was broken off, and the work has moved home.
+        declined: it was broken off, and nobody can go on.
+        error: the model or the way to it failed.
+    """
+
+    text: str = ""
+    calls: tuple[ChosenCall, ...] = ()
+    moved: bool = False
+    declined: Decline | None = None
+    error: HomingError | None = None
+
+
+async def take_turn(state: RequestState) -> Turn:
+    """Let the model that is at work write once."""
+    if state.remote is None:
+        return await _PhoneTurn(state).run()
+    return await _HomeTurn(state, state.remote).run()
+
+
+class _Turn:
+    """What turns have in common: calls and how they end."""
+
+    def __init__(self, state: RequestState) -> None:
+        self._state = state
+        self._text: list[str] = []
+        self._calls: list[ChosenCall] = []
+        self._error: HomingError | None = None
+        self._stop: Decision | None = None
+        self._started = 0.0
+
+    def _result(self) -> Turn:
+        if isinstance(self._stop, Escalate):
+            return Turn(moved=True)
+        declined = self._stop if isinstance(self._stop, Decline) else None
+        return Turn("".join(self._text), tuple(self._calls), False, declined, self._error)  # noqa: FBT003  # moved
+
+    def _begin(self, place: Place, node: str, request: GenerateRequest, digest: str) -> None:
+        self._started = self._state.parts.clock.monotonic()
+        record = GenerationRecord(request.id, self._state.asked.request_id, place, node, digest)
+        self._state.parts.journal.begin_generation(record)
+
+    async def _choose(self, event: ToolCallEvent) -> bool:
+        """Decide on a call; whether the turn is over."""
+        state = self._state
+        self._state.saw_token()
+        try:
+            tool = state.parts.registry.check(event.call)
+        except HomingError:
+            # It will fail where calls are run, which tells the model why.
+            self._calls.append(ChosenCall(event.call))
+            return False
+        required = cast("Sequence[str]", tool.spec.parameters.get("required", ()))
+        said = state.said()
+        call = event.call
+        unsaid = ground(call.arguments, required, said).unsaid_optional
+        if unsaid and state.remote is None:
+            # Small models fill what nobody mentioned with something plausible.
+            kept = {name: value for name, value in call.arguments.items() if name not in unsaid}
+            call = replace(call, arguments=kept)
+        facts = CallFacts(
+            call.name, tool.spec.effect, event.signals, ground(call.arguments, required, said)
+        )
+        decision = await state.settle(Point.CALL, call=facts)
+        if isinstance(decision, Escalate | Decline):
+            self._stop = decision
+            return True
+        doubt = decision.reason if isinstance(decision, Ask) else ""
+        self._calls.append(ChosenCall(call, doubt))
+        state.announce()
+        return False
+
+    def _end(self, reason: FinishReason) -> None:
+        if reason is FinishReason.LENGTH:
+            self._state.emit(Note("the answer was cut at its length limit"))
+        elif reason is FinishReason.CANCELLED:
+            self._error = UnavailableError("the answer was broken off")
+
+    def _saw_usage(self, usage: Usage) -> None:
+        self._state.saw_token(self._started + usage.prefill_ms / 1000)
+
+
+class _PhoneTurn(_Turn):
+    """Text is held back until it is decided that it may be seen."""
+
+    def __init__(self, state: RequestState) -> None:
+        super().__init__(state)
+        self._held = ""
+        self._open = False
+        self._signals: TokenSignals | None = None
+
+    async def run(self) -> Turn:
+        parts = self._state.parts
+        request = GenerateRequest(
+            id=new_generation_id(),
+            messages=self._state.prompt(),
+            tools=self._state.tools,
+            thinking=Thinking.OFF,
+            sampling=Sampling(max_tokens=parts.limits.phone_tokens),
+            deadline_ms=int(parts.limits.total_s * 1000),
+        )
+        digest = content_hash(request.messages, request.tools, request.thinking)
+        self._begin(Place.PHONE, "", request, digest)
+        try:
+            async with aclosing(parts.engine.generate(request)) as events:
+                async for event in events:
+                    if await self._take(event):
+                        break
+        finally:
+            parts.journal.end_generation(request.id)
+        return self._result()
+
+    async def _take(self, event: GenerationEvent) -> bool:
+        """Handle an event; whether the turn is over."""
+        match event:
+            case TextDelta(text=text):
+                return await self._more_text(text)
+            case ThinkingDelta():
+                self._state.emit(event)
+            case TokenSignals():
+                self._signals = event
+                return await self._gate(at_end=False)
+            case ToolCallEvent():
+                over = await self._choose(event)
+                if not over:
+                    self._release()
+                return over
+            case Usage():
+                self._saw_usage(event)
+            case Done(reason=reason):
+                if not await self._gate(at_end=True):
+                    self._end(reason)
+                return True
+            case Failed():
+                self._error = event.to_error()
+                return True
+        return False
+
+    async def _more_text(self, text: str) -> bool:
+        self._state.saw_token()
+        if self._open:
+            self._show(text)
+            return False
+        self._held += text
+        return await self._gate(at_end=False)
+
+    async def _gate(self, *, at_end: bool) -> bool:
+        """Decide on the text held back, once enough of it is there; whether the turn is over."""
+        if self._open or not self._held.strip() or self._calls:
+            return False
+        enough = self._signals is not None and len(self._held) >= _SURE_CHARS
+        if not (at_end or enough or len(self._held) >= self._state.parts.limits.hold_chars):
+            return False
+        broken = _CALL.match(self._held) is not None
+        decision = await self._state.settle(Point.TEXT, text=self._signals, broken_call=broken)
+        if isinstance(decision, Escalate | Decline):
+            self._stop = decision
+            return True
+        self._state.announce()
+        self._release()
+        return False
+
+    def _release(self) -> None:
+        self._open = True
+        if self._held:
+            self._show(self._held)
+            self._held = ""
+
+    def _show(self, text: str) -> None:
+        self._text.append(text)
+        self._state.show(text)
+
+
+class _HomeTurn(_Turn):
+    """Everything is shown as it comes."""
+
+    def __init__(self, state: RequestState, remote: Remote) -> None:
+        super().__init__(state)
+        self._remote = remote
+
+    async def run(self) -> Turn:
+        parts = self._state.parts
+        thinking = Thinking.ON if self._state.asked.thinking else Thinking.OFF
+        messages = self._state.prompt()
+        digest = content_hash(messages, self._state.tools, thinking)
+        earlier = self._earlier(digest)
+        request = GenerateRequest(
+            id=earlier or new_generation_id(),
+            messages=messages,
+            tools=self._state.tools,
+            thinking=thinking,
+            sampling=Sampling(max_tokens=parts.limits.home_tokens),
+            deadline_ms=int(parts.limits.total_s * 1000),
+        )
+        try:
+            await self._read(request, digest)
+        except ConflictError as error:
+            if earlier is None:
+                self._error = error
+            else:
+                await self._read_anew(request, digest)
+        except HomingError as error:
+            self._error = error
+        return self._result()
+
+    async def _read_anew(self, request: GenerateRequest, digest: str) -> None:
+        """The node knows the id for something else: ask with a fresh one."""
+        self._state.parts.journal.end_generation(request.id)
+        try:
+            await self._read(replace(request, id=new_generation_id()), digest)
+        except HomingError as error:
+            self._error = error
+
+    def _earlier(self, digest: str) -> GenerationId | None:
+        """A generation of the same request and content that a killed process left at this node."""
+        for record in self._state.parts.journal.open_generations(self._state.asked.request_id):
+            if record.node == self._remote.node and record.content_hash == digest:
+                return record.id
+        return None
+
+    async def _read(self, request: GenerateRequest, digest: str) -> None:
+        journal = self._state.parts.journal
+        self._begin(self._remote.place, self._remote.node, request, digest)
+        try:
+            async with aclosing(self._remote.generate(request)) as events:
+                async for numbered in events:
+                    over = await self._take(numbered.event)
+                    journal.saw(request.id, numbered.seq)
+                    if over:
+                        break
+        finally:
+            # Not reached when the process is killed: the next one attaches to the generation.
+            journal.end_generation(request.id)
+
+    async def _take(self, event: GenerationEvent) -> bool:
+        match event:
+            case TextDelta(text=text):
+                self._text.append(text)
+                self._state.show(text)
+            case ThinkingDelta():
+                self._state.emit(event)
+            case ToolCallEvent():
+                return await self._choose(event)
+            case Usage() | TokenSignals():
+                pass
+            case Done(reason=reason):
+                self._end(reason)
+                return True
+            case Failed():
+                self._error = event.to_error()
+                return True
+        return False

@@ -1,0 +1,168 @@
+"""An agent made of fakes, for tests of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from homing_agent.events import FinalAnswer
+from homing_agent.limits import Limits
+from homing_agent.loop import Agent
+from homing_agent.parts import Parts
+from homing_agent.registry import Registry
+from homing_agent.request import AskInput
+from homing_agent.routing.decide import DEFAULT_RULES, Rules
+from homing_agent.testing import (
+    FakeConsent,
+    FakeHomes,
+    FakeSigner,
+    FakeTool,
+    MemoryJournal,
+    Script,
+)
+from homing_core.errors import HomingError
+from homing_core.generation import (
+    CallSignals,
+    Done,
+    Failed,
+    FinishReason,
+    TextDelta,
+    TokenSignals,
+    ToolCallEvent,
+)
+from homing_core.ids import new_request_id, new_tool_call_id
+from homing_core.testing import FakeClock
+from homing_core.tools import ToolCall
+from homing_inference.engine import EngineInfo, WarmedPrefix
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from homing_agent.events import AgentEvent
+    from homing_agent.journal.base import Journal
+    from homing_agent.ports import Consent
+    from homing_core.canonical import JsonValue
+    from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
+    from homing_core.messages import Message
+    from homing_core.tools import ToolSpec
+
+SURE = CallSignals(0.99, 0.98, 0.9, 0.9, 0.99)
+UNSURE = CallSignals(0.9, 0.52, 0.11, 0.9, 0.99)
+FLUENT = TokenSignals(0.9, -0.1, 8)
+HALTING = TokenSignals(0.3, -2.5, 8)
+STOP = Done(FinishReason.STOP)
+CALLS = Done(FinishReason.TOOL_CALLS)
+
+
+class PlayedEngine:
+    """An engine that plays scripts, one a generation; after the last it says "nothing left"."""
+
+    def __init__(self, scripts: Sequence[Script], context_tokens: int = 4096) -> None:
+        self.requests: list[GenerateRequest] = []
+        self.closed = 0
+        self._scripts = list(scripts)
+        self._info = EngineInfo("phone-model", "Q4_K_M", context_tokens, "hermes-json", False)  # noqa: FBT003
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._info
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[GenerationEvent, None]:
+        self.requests.append(request)
+        script: Script = self._scripts.pop(0) if self._scripts else text("nothing left")
+        try:
+            for step in script:
+                if isinstance(step, HomingError):
+                    yield Failed.from_error(step)
+                    return
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                    continue
+                yield step
+        finally:
+            self.closed += 1
+
+    async def warm(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
+    ) -> WarmedPrefix:
+        del messages, thinking
+        return WarmedPrefix(100 + len(tools), "0" * 64)
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+
+def text(words: str, signals: TokenSignals | None = FLUENT) -> Script:
+    """A plain answer."""
+    pieces = [TextDelta(piece) for piece in words.split("|")]
+    middle = () if signals is None else (signals,)
+    return (*pieces[:1], *middle, *pieces[1:], STOP)
+
+
+def call_event(
+    name: str = "act", signals: CallSignals | None = SURE, **arguments: JsonValue
+) -> ToolCallEvent:
+    return ToolCallEvent(ToolCall(new_tool_call_id(), name, arguments), signals)
+
+
+def calls(*events: ToolCallEvent) -> Script:
+    """A turn of calls."""
+    return (*events, CALLS)
+
+
+@dataclass
+class World:
+    """An agent and what it stands on."""
+
+    engine: PlayedEngine
+    tools: Sequence[FakeTool] = ()
+    homes: FakeHomes = field(default_factory=FakeHomes)
+    journal: Journal = field(default_factory=MemoryJournal)
+    limits: Limits = field(default_factory=Limits)
+    rules: Rules = DEFAULT_RULES
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def agent(self) -> Agent:
+        return Agent(
+            Parts(
+                engine=self.engine,
+                registry=Registry(self.tools),
+                journal=self.journal,
+                homes=self.homes,
+                signer=FakeSigner(),
+                clock=self.clock,
+                rules=self.rules,
+                limits=self.limits,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Everything a request showed."""
+
+    events: list[AgentEvent]
+
+    @property
+    def answer(self) -> FinalAnswer:
+        assert isinstance(self.events[-1], FinalAnswer)
+        return self.events[-1]
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextDelta))
+
+
+def question(words: str = "please act now", **changes: object) -> AskInput:
+    return AskInput(**{"request_id": new_request_id(), "text": words, **changes})  # type: ignore[arg-type]  # named by the dataclass
+
+
+async def ask(agent: Agent, asked: AskInput, consent: Consent | None = None) -> Seen:
+    """One request to its end."""
+    events: list[AgentEvent] = []
+    async with asyncio.timeout(10), aclosing(agent.ask(asked, consent or FakeConsent())) as stream:
+        async for event in stream:
+            events.append(event)  # noqa: PERF401  # bounded by the timeout, not by a comprehension
+    return Seen(events)
