@@ -1,0 +1,188 @@
+"""Requests in flight: who works on them, who watches, and what a person is being asked.
+
+A request belongs to the resident process, not to the terminal that asked: a terminal that goes away
+stops nothing, and asking again with the same request id attaches to what runs. Only an explicit
+cancel ends it. A question to a person whom nobody can reach any more counts as a no.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import structlog
+from homing_agent.events import AgentEvent, FinalAnswer
+from homing_agent.ports import ConsentAnswer, ConsentQuestion
+from homing_core.approvals import Verdict
+from homing_core.errors import ConflictError, HomingError, InternalError, OverloadedError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from homing_agent.ports import Consent
+    from homing_agent.request import AskInput
+    from homing_core.ids import ApprovalId, RequestId
+
+_log = structlog.get_logger(__name__)
+
+MAX_REQUESTS = 32
+"""Requests in flight at once."""
+
+Shown: TypeAlias = AgentEvent | ConsentQuestion
+
+
+class Asks(Protocol):
+    """The agent, as far as a session needs it."""
+
+    def ask(self, request: AskInput, consent: Consent) -> AsyncGenerator[AgentEvent, None]:
+        """One request, its events ending with a `FinalAnswer`; raises `HomingError`."""
+        ...
+
+
+class Session:
+    """One request. Implements `Consent` towards the agent."""
+
+    def __init__(self, request: AskInput) -> None:
+        """Nothing has happened yet."""
+        self.request = request
+        self._shown: list[Shown] = []
+        self._news = asyncio.Event()
+        self._failure: HomingError | None = None
+        self._over = False
+        self._watchers = 0
+        self._asked: dict[ApprovalId, asyncio.Future[ConsentAnswer]] = {}
+        self.task: asyncio.Task[None] | None = None
+
+    async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
+        """Show the question to whoever watches, and wait for the answer."""
+        if not self._watchers:
+            return ConsentAnswer(question.approval_id, Verdict.DENY)
+        answer: asyncio.Future[ConsentAnswer] = asyncio.get_running_loop().create_future()
+        self._asked[question.approval_id] = answer
+        self._show(question)
+        try:
+            return await answer
+        finally:
+            self._asked.pop(question.approval_id, None)
+
+    def answer(self, answer: ConsentAnswer) -> None:
+        """What a person said; an answer to a question that is not open changes nothing."""
+        waiting = self._asked.get(answer.approval_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+    async def watch(self) -> AsyncGenerator[Shown, None]:
+        """Everything so far and whatever comes, to the end; raises the request's `HomingError`."""
+        self._watchers += 1
+        seen = 0
+        try:
+            while True:
+                news = self._news
+                while seen < len(self._shown):
+                    seen += 1
+                    yield self._shown[seen - 1]
+                if self._over:
+                    if self._failure is not None:
+                        raise self._failure
+                    return
+                await news.wait()
+        finally:
+            self._watchers -= 1
+            if not self._watchers:
+                for approval, waiting in list(self._asked.items()):
+                    if not waiting.done():
+                        waiting.set_result(ConsentAnswer(approval, Verdict.DENY))
+
+    async def run(self, agent: Asks) -> None:
+        """Do the work; the outcome goes to whoever watches."""
+        try:
+            async with contextlib.aclosing(agent.ask(self.request, self)) as events:
+                async for event in events:
+                    self._show(event)
+        except HomingError as error:
+            self._failure = error
+        except asyncio.CancelledError:
+            self._failure = ConflictError("the request was cancelled", "Ask again.")
+            raise
+        except Exception:  # noqa: BLE001  # logged; the person gets a neutral line
+            _log.exception("request.failed", request_id=self.request.request_id)
+            self._failure = InternalError(
+                "something went wrong inside Homing", "The details are in the log."
+            )
+        finally:
+            if self._failure is None and not isinstance(self._last, FinalAnswer):
+                self._failure = InternalError("the request ended without an answer", "Ask again.")
+            self._over = True
+            self._wake()
+
+    @property
+    def _last(self) -> Shown | None:
+        return self._shown[-1] if self._shown else None
+
+    def _show(self, event: Shown) -> None:
+        self._shown.append(event)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+class Sessions:
+    """All requests in flight.
+
+    Args:
+        agent: does the work.
+        touched: called whenever somebody uses the process.
+    """
+
+    def __init__(self, agent: Asks, touched: Callable[[], None]) -> None:
+        """Nothing runs yet."""
+        self._agent = agent
+        self._touched = touched
+        self._sessions: dict[RequestId, Session] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs."""
+        return bool(self._sessions)
+
+    def open(self, request: AskInput) -> Session:
+        """Start a request, or attach to the one with this id.
+
+        Raises:
+            ConflictError: the id belongs to another question.
+            OverloadedError: too many run.
+        """
+        self._touched()
+        session = self._sessions.get(request.request_id)
+        if session is not None:
+            if session.request.content_hash != request.content_hash:
+                msg = "this request id belongs to another question"
+                raise ConflictError(msg, "Choose a new id for a new question.")
+            return session
+        if len(self._sessions) >= MAX_REQUESTS:
+            msg = f"{MAX_REQUESTS} requests are running already"
+            raise OverloadedError(msg, "Wait for one to end.", retry_after_ms=1000)
+        session = Session(request)
+        self._sessions[request.request_id] = session
+        session.task = asyncio.create_task(session.run(self._agent))
+        session.task.add_done_callback(lambda _: self._end(request.request_id))
+        return session
+
+    def cancel(self, session: Session) -> None:
+        """End a request because the person said so."""
+        if session.task is not None:
+            session.task.cancel()
+
+    async def close(self) -> None:
+        """End everything, because the process leaves."""
+        tasks = [session.task for session in self._sessions.values() if session.task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _end(self, request_id: RequestId) -> None:
+        self._sessions.pop(request_id, None)
+        self._touched()
