@@ -17,6 +17,7 @@ PHONE = {
     "grpcio",
     "huggingface_hub",
     "icalendar",
+    "ifaddr",
     "jinja2",
     "llama-cpp-python",
     "platformdirs",
@@ -24,6 +25,7 @@ PHONE = {
     "rich",
     "structlog",
     "typer",
+    "tzlocal",
     "zeroconf",
 }
 
