@@ -1,0 +1,144 @@
+"""A loaded model: its weights, what its file says of it, and its vocabulary."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from homing_inference.llama.library import load_library, native_log
+from homing_inference.llama.load_errors import check_file, load_error
+from homing_inference.llama.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import ModuleType
+
+_FTYPE_NAME: Final = re.compile(r"LLAMA_FTYPE_(?:MOSTLY|ALL)_(\w+)")
+_META_BYTES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model's file says of it.
+
+    Attributes:
+        architecture: such as `qwen35`.
+        quantization: weights' format, such as `Q4_K_M`.
+        trained_context: tokens that it was trained on at once.
+        template: chat template in Jinja; empty if there is none.
+        bos: text of the begin-of-sequence token; empty if there is none.
+        eos: text of the end-of-sequence token; empty if there is none.
+        can_rewind: whether its memory can drop the tail of a sequence. Recurrent and hybrid models
+            keep one state a sequence, which cannot be taken back.
+    """
+
+    architecture: str
+    quantization: str
+    trained_context: int
+    template: str
+    bos: str
+    eos: str
+    can_rewind: bool
+
+
+class LoadedModel:
+    """Weights and vocabulary. Contexts made from it must be closed first.
+
+    Args:
+        path: a GGUF file.
+        gpu_layers: layers on an accelerator; 0 for none, -1 for all.
+        on_progress: called while loading with a share in [0, 1].
+
+    Raises:
+        NotFoundError: there is no such file.
+        UsageError: it cannot be read.
+        InvalidDataError: it is not a model that this llama.cpp can run.
+        IntegrityError: it is cut off.
+        OverloadedError: it does not fit the memory.
+        UnavailableError: llama.cpp itself cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        gpu_layers: int = 0,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> None:
+        """Load it; takes seconds for a file that is not in the page cache."""
+        check_file(path)
+        self.library: Final[ModuleType] = load_library()
+        native_log.errors()
+        self.handle: object = self._load(path, gpu_layers, on_progress)
+        if not self.handle:
+            raise load_error(path, native_log.errors())
+        self.vocabulary: Final = Vocabulary(
+            self.library, self.library.llama_model_get_vocab(self.handle)
+        )
+        if self.vocabulary.size == 0 or not self.library.llama_model_has_decoder(self.handle):
+            self.close()
+            raise load_error(path, "")
+        self.facts: Final = self._read_facts()
+
+    def close(self) -> None:
+        """Free the weights; harmless when repeated."""
+        handle, self.handle = self.handle, None
+        if handle:
+            self.library.llama_model_free(handle)
+
+    def _load(
+        self, path: Path, gpu_layers: int, on_progress: Callable[[float], None] | None
+    ) -> object:
+        library = self.library
+        parameters = library.llama_model_default_params()
+        parameters.n_gpu_layers = gpu_layers
+
+        def report(progress: float, _data: object) -> bool:
+            if on_progress is not None:
+                on_progress(min(max(progress, 0.0), 1.0))
+            return True
+
+        callback = library.llama_progress_callback(report)
+        parameters.progress_callback = callback
+        handle: object = library.llama_model_load_from_file(os.fsencode(path), parameters)
+        return handle
+
+    def _read_facts(self) -> ModelFacts:
+        library, handle = self.library, self.handle
+        template: bytes | None = library.llama_model_chat_template(handle, None)
+        keeps_every_position = not (
+            library.llama_model_is_recurrent(handle)
+            or library.llama_model_is_hybrid(handle)
+            or library.llama_model_n_swa(handle) > 0
+        )
+        return ModelFacts(
+            architecture=self._metadata("general.architecture"),
+            quantization=_ftype_names(library).get(library.llama_model_ftype(handle), "unknown"),
+            trained_context=library.llama_model_n_ctx_train(handle),
+            template=(template or b"").decode("utf-8", "replace"),
+            bos=self.vocabulary.bos_text,
+            eos=self.vocabulary.eos_text,
+            can_rewind=keeps_every_position,
+        )
+
+    def _metadata(self, key: str) -> str:
+        buffer = ctypes.create_string_buffer(_META_BYTES)
+        count: int = self.library.llama_model_meta_val_str(
+            self.handle, key.encode(), buffer, _META_BYTES
+        )
+        return buffer.value.decode("utf-8", "replace") if count >= 0 else ""
+
+
+@functools.cache
+def _ftype_names(library: ModuleType) -> dict[int, str]:
+    """The formats' usual names, such as `Q4_K_M`, by their number in a GGUF file."""
+    return {
+        value: found[1]
+        for name, value in vars(library).items()
+        if (found := _FTYPE_NAME.fullmatch(name))
+    }

@@ -1,0 +1,190 @@
+"""A request as tokens, with what people wrote kept from posing as control tokens.
+
+A template's text and the conversation's end up in one string, and the tokenizer turns the text of a
+control token into that token wherever it stands. A document that holds `<|im_end|>` could so end
+the user's turn and go on as the system. Here such a text is cut in two before the template sees it,
+by a character that no text may hold; the prompt is then tokenized piece by piece, so that the model
+reads the text as it was written, as ordinary tokens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from homing_core.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+
+if TYPE_CHECKING:
+    from homing_core.canonical import JsonValue
+    from homing_core.generation import GenerateRequest, Thinking
+    from homing_core.messages import Part
+    from homing_core.tools import ToolSpec
+
+    from homing_inference.formats.base import ChatFormat
+    from homing_inference.llama.vocabulary import Vocabulary
+
+_CUT: Final = "\ufdd1"
+"""A noncharacter: Unicode keeps it for use inside a program, text never carries a meaning in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedPrompt:
+    """A prompt.
+
+    Attributes:
+        tokens: all of it.
+        prefix_tokens: how many of them system message and tools account for; 0 if unknown.
+        starts_in_thinking: whether the first token of the answer stands inside a think block.
+    """
+
+    tokens: tuple[int, ...]
+    prefix_tokens: int
+    starts_in_thinking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedPrefix:
+    """What every prompt with the same system message and tools begins with.
+
+    Attributes:
+        tokens: may be empty.
+        sha256: of its text, hex.
+    """
+
+    tokens: tuple[int, ...]
+    sha256: str
+
+
+class PromptWriter:
+    """Renders requests with a chat format and turns them into tokens.
+
+    Args:
+        chat: the model's chat format.
+        vocabulary: the model's tokens.
+        controls: texts that the vocabulary reads as control tokens.
+    """
+
+    def __init__(
+        self, chat: ChatFormat, vocabulary: Vocabulary, controls: Sequence[str] = ()
+    ) -> None:
+        """Compile the search for control texts."""
+        self._chat = chat
+        self._vocabulary = vocabulary
+        self._longest = max(map(len, controls), default=0)
+        # A look-ahead finds overlapping ones too.
+        self._control = (
+            re.compile("(?=" + "|".join(map(re.escape, controls)) + ")") if controls else None
+        )
+
+    def prompt(self, request: GenerateRequest) -> TokenizedPrompt:
+        """The whole prompt of a request.
+
+        Raises:
+            InvalidDataError: the template refuses the conversation.
+        """
+        rendered = self._chat.render(
+            [self._defused(message) for message in request.messages],
+            [self._defused_tool(tool) for tool in request.tools],
+            request.thinking,
+            continue_last=request.continue_last,
+        )
+        prefix = self._tokens(rendered.text[: rendered.prefix_length], leading=True)
+        rest = self._tokens(rendered.text[rendered.prefix_length :], leading=not prefix)
+        return TokenizedPrompt((*prefix, *rest), len(prefix), rendered.starts_in_thinking)
+
+    def prefix(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
+    ) -> TokenizedPrefix:
+        """The prefix of every request with these system messages and tools.
+
+        Raises:
+            InvalidDataError: the template refuses the system message.
+        """
+        text = self._chat.prefix(
+            [self._defused(message) for message in messages],
+            [self._defused_tool(tool) for tool in tools],
+            thinking,
+        )
+        digest = hashlib.sha256(text.replace(_CUT, "").encode("utf-8", "replace")).hexdigest()
+        return TokenizedPrefix(tuple(self._tokens(text, leading=True)), digest)
+
+    def _tokens(self, text: str, *, leading: bool) -> list[int]:
+        if not text:
+            return []
+        tokens = [token for piece in text.split(_CUT) for token in self._vocabulary.tokenize(piece)]
+        first = self._vocabulary.leading_token
+        if leading and first is not None and tokens[:1] != [first]:
+            tokens.insert(0, first)
+        return tokens
+
+    def _defused(self, message: Message) -> Message:
+        """The message with every control text in it cut, also one that spans two parts."""
+        parts: list[Part] = []
+        before = ""
+        for part in message.parts:
+            match part:
+                case TextPart():
+                    written = part.text.replace(_CUT, "")
+                    text = self._cut(written, before)
+                    before = (before + written)[-self._longest :]
+                    parts.append(dataclasses.replace(part, text=text))
+                case ThinkingPart():
+                    parts.append(dataclasses.replace(part, text=self._cut_value(part.text)))
+                case ToolCallPart():
+                    call = dataclasses.replace(
+                        part.call,
+                        name=self._cut_value(part.call.name),
+                        arguments=self._cut_mapping(part.call.arguments),
+                    )
+                    parts.append(dataclasses.replace(part, call=call))
+                case ToolResultPart():
+                    content = self._cut_value(part.result.content)
+                    result = dataclasses.replace(part.result, content=content)
+                    parts.append(dataclasses.replace(part, result=result))
+        return Message(message.role, tuple(parts))
+
+    def _defused_tool(self, tool: ToolSpec) -> ToolSpec:
+        return dataclasses.replace(
+            tool,
+            name=self._cut_value(tool.name),
+            description=self._cut_value(tool.description),
+            parameters=self._cut_mapping(tool.parameters),
+        )
+
+    def _cut(self, text: str, before: str = "") -> str:
+        """`text` with a cut behind the first character of each control text.
+
+        `before` stands in front of it in the prompt: a control text may begin there.
+        """
+        if self._control is None:
+            return text
+        whole = before + text
+        places = [match.start() + 1 for match in self._control.finditer(whole)]
+        inside = [place - len(before) for place in places if place >= len(before)]
+        # One that began within `before` was not whole there, so it is cut where the texts meet.
+        spanning = any(place < len(before) for place in places)
+        pieces: list[str] = [_CUT] if spanning and before else []
+        start = 0
+        for place in inside:
+            pieces += (text[start:place], _CUT)
+            start = place
+        return "".join((*pieces, text[start:]))
+
+    def _cut_value(self, text: str) -> str:
+        return self._cut(text.replace(_CUT, ""))
+
+    def _cut_json(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            return self._cut_value(value)
+        if isinstance(value, Mapping):
+            return self._cut_mapping(value)
+        if isinstance(value, Sequence):
+            return [self._cut_json(item) for item in value]
+        return value
+
+    def _cut_mapping(self, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return {self._cut_value(key): self._cut_json(item) for key, item in value.items()}
