@@ -1,0 +1,67 @@
+"""Sign and verify approvals: a person's yes or no to one exact step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from homing_core.approvals import ApprovalStatement, SignedApproval
+from homing_core.errors import InvalidDataError, RefusedError
+
+from homing_crypto.keys import verify
+
+if TYPE_CHECKING:
+    from homing_crypto.certificates import CheckedCertificate
+    from homing_crypto.identity import DeviceIdentity
+
+
+def sign_approval(identity: DeviceIdentity, statement: ApprovalStatement) -> SignedApproval:
+    """Sign a statement with the key of the device that it names.
+
+    Raises:
+        RefusedError: the statement names another device.
+        InvalidDataError: the statement has no byte form.
+    """
+    if statement.device != identity.device_id:
+        msg = "an approval is signed by the device on which the person answered"
+        raise RefusedError(msg, "Answer on that device.")
+    return SignedApproval(statement, identity.sign(_bytes(statement)))
+
+
+def verify_approval(
+    signed: SignedApproval, certificate: CheckedCertificate, now: float
+) -> ApprovalStatement:
+    """Check who signed an approval, and that it still holds.
+
+    What it approves is for the caller to compare: request, step, tool hash and argument hash have
+    to be those of the step at hand, and the verdict may be no.
+
+    Args:
+        signed: the approval, from outside.
+        certificate: of the device that is expected to have signed it.
+        now: wall time here, seconds since the epoch.
+
+    Returns:
+        The statement.
+
+    Raises:
+        RefusedError: it names another device, or has expired.
+        IntegrityError: it was altered, or another key signed it.
+        InvalidDataError: the statement has no byte form.
+    """
+    statement = signed.statement
+    if statement.device != certificate.device_id:
+        msg = "this approval is another device's"
+        raise RefusedError(msg, "Ask the person again.")
+    verify(certificate.public_key, signed.signature, _bytes(statement), "the approval")
+    if now >= statement.expires_at:
+        msg = "this approval has expired"
+        raise RefusedError(msg, "Ask the person again.")
+    return statement
+
+
+def _bytes(statement: ApprovalStatement) -> bytes:
+    try:
+        return statement.to_bytes()
+    except ValueError as error:  # NaN and the like
+        msg = "the approval is malformed"
+        raise InvalidDataError(msg, "Ask the person again.") from error

@@ -1,0 +1,189 @@
+"""Paired devices as values, and the rules for changing them. Pure.
+
+A pairing never raises what a device may do: a device that is paired already keeps its role, and
+only an explicit grant changes it. An introduction by another node never touches a device that was
+paired here, nor brings a revoked one back.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from homing_core.access import DEFAULT_SCOPES, DeviceRole, Scope
+from homing_core.errors import (
+    ConflictError,
+    IntegrityError,
+    NotFoundError,
+    RefusedError,
+    UsageError,
+)
+from homing_core.labels import clean_label
+
+from homing_crypto.certificates import check_certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from homing_core.ids import DeviceId
+
+MIN_PREFIX = 4
+"""Fewer hex digits than this never name a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on one device; 0 or empty means no limit of that kind.
+
+    Attributes:
+        tokens_per_day: tokens in 24 hours.
+        concurrent_streams: generations at once.
+        jobs: jobs that have not ended.
+        models: model names.
+        tools: tool name patterns.
+        expires_at: valid until then, seconds since the epoch.
+        hours: hours of use, such as `08:00-22:00`, in the node's time zone.
+    """
+
+    tokens_per_day: int = 0
+    concurrent_streams: int = 0
+    jobs: int = 0
+    models: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    expires_at: int = 0
+    hours: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDevice:
+    """A device that a node knows. Times are wall time at the node, seconds since the epoch.
+
+    Attributes:
+        id: SHA-256 of its public key.
+        certificate_der: its certificate.
+        hpke_public_key: where to seal messages for it, raw; empty if it gave none.
+        name: for people; cleaned.
+        role: what it is.
+        scopes: what it may do.
+        limits: how much of it.
+        paired_at: when it was paired.
+        last_seen_at: when it last called; 0 for never.
+        revoked_at: when it was revoked; 0 if it is not.
+        introduced_by: device id of the node that vouches for it; empty if paired here.
+        lease_expires_at: end of that node's word; 0 for none.
+    """
+
+    id: DeviceId
+    certificate_der: bytes = field(repr=False)
+    hpke_public_key: bytes = field(repr=False)
+    name: str
+    role: DeviceRole
+    scopes: frozenset[Scope]
+    limits: Limits = field(default_factory=Limits)
+    paired_at: float = 0.0
+    last_seen_at: float = 0.0
+    revoked_at: float = 0.0
+    introduced_by: str = ""
+    lease_expires_at: int = 0
+
+    def live(self, now: float) -> bool:
+        """Whether it may connect at all: not revoked, its lease and its time not run out."""
+        ends = (end for end in (self.lease_expires_at, self.limits.expires_at) if end)
+        return not self.revoked_at and all(now < end for end in ends)
+
+
+def scopes_for(role: DeviceRole) -> frozenset[Scope]:
+    """What a device of this role may do unless granted otherwise."""
+    return DEFAULT_SCOPES[role]
+
+
+def merged(existing: PairedDevice | None, new: PairedDevice) -> PairedDevice:
+    """What the store holds after `new` was paired or introduced.
+
+    Raises:
+        RefusedError: an introduction of a device that was revoked here.
+        ConflictError: an introduction of a device for which another node vouches.
+    """
+    if existing is None:
+        return new
+    if new.introduced_by:
+        if existing.revoked_at:
+            msg = "this device was revoked here"
+            raise RefusedError(msg, "Only a new pairing at this node brings it back.")
+        if not existing.introduced_by:
+            return existing
+        if existing.introduced_by != new.introduced_by:
+            msg = "another node already vouches for this device"
+            raise ConflictError(msg, "Withdraw that introduction first.")
+        return replace(new, paired_at=existing.paired_at, last_seen_at=existing.last_seen_at)
+    if existing.introduced_by or not existing.live(new.paired_at):
+        return new  # a person opened a pairing for it: that starts anew
+    return replace(
+        existing,
+        certificate_der=new.certificate_der,
+        hpke_public_key=new.hpke_public_key,
+        name=new.name,
+    )
+
+
+def granted(
+    device: PairedDevice, role: DeviceRole, scopes: frozenset[Scope], limits: Limits
+) -> PairedDevice:
+    """The device with another role, scopes and limits.
+
+    Raises:
+        RefusedError: it is revoked.
+    """
+    if device.revoked_at:
+        msg = "this device is revoked"
+        raise RefusedError(msg, "Pair it again first.")
+    return replace(device, role=role, scopes=scopes, limits=limits)
+
+
+_Id = TypeVar("_Id", bound=str)
+
+
+def match_prefix(ids: Iterable[_Id], prefix: str, what: str = "device") -> _Id:
+    """The one id that starts with `prefix`.
+
+    Args:
+        ids: the ids to look among.
+        prefix: at least `MIN_PREFIX` hex digits; case and surrounding space do not matter.
+        what: what the ids name, for errors.
+
+    Raises:
+        UsageError: the prefix is too short.
+        NotFoundError: nothing starts with it.
+        ConflictError: several do.
+    """
+    wanted = prefix.strip().lower()
+    if len(wanted) < MIN_PREFIX:
+        msg = f"that {what} id is too short"
+        raise UsageError(msg, f"Give at least {MIN_PREFIX} digits.")
+    found = [known for known in ids if known.startswith(wanted)]
+    if not found:
+        msg = f"no {what} has an id that starts like this"
+        raise NotFoundError(msg, "List them to see their ids.")
+    if len(found) > 1:
+        msg = f"{len(found)} {what}s have an id that starts like this"
+        raise ConflictError(msg, "Give more digits.")
+    return found[0]
+
+
+def checked_device(device: PairedDevice) -> PairedDevice:
+    """The device with a clean name, its certificate checked to be of its id.
+
+    Raises:
+        InvalidDataError: the certificate is malformed.
+        IntegrityError: it is another device's.
+    """
+    if _certificate_id(device.certificate_der) != device.id:
+        msg = "the certificate belongs to another device"
+        raise IntegrityError(msg, "Pair the device again.")
+    return replace(device, name=clean_label(device.name))
+
+
+@functools.lru_cache(maxsize=4096)
+def _certificate_id(der: bytes) -> DeviceId:
+    return check_certificate(der).device_id

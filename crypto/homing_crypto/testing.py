@@ -1,0 +1,218 @@
+"""Fakes for this package's boundaries, and throwaway identities. They ship with the package."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import TYPE_CHECKING
+
+from homing_core.access import DeviceRole, Scope
+from homing_core.errors import NotFoundError, UnavailableError
+from homing_core.testing import FakeClock
+
+from homing_crypto.certificates import check_certificate
+from homing_crypto.devices import (
+    Limits,
+    PairedDevice,
+    checked_device,
+    granted,
+    match_prefix,
+    merged,
+    scopes_for,
+)
+from homing_crypto.identity import DeviceIdentity
+from homing_crypto.nodes import (
+    KnownNode,
+    PendingPairing,
+    checked_node,
+    find_node,
+    in_order,
+    updated,
+)
+from homing_crypto.trust import SEEN_RESOLUTION_S
+
+if TYPE_CHECKING:
+    from homing_core.clock import Clock
+    from homing_core.ids import DeviceId
+
+
+def throwaway_identity() -> DeviceIdentity:
+    """A fresh identity that is kept nowhere."""
+    return DeviceIdentity.generate(FakeClock())
+
+
+def paired_device(
+    identity: DeviceIdentity,
+    role: DeviceRole = DeviceRole.MEMBER,
+    scopes: frozenset[Scope] | None = None,
+    name: str = "phone",
+) -> PairedDevice:
+    """The entry that a node has of this device after pairing it."""
+    return PairedDevice(
+        id=identity.device_id,
+        certificate_der=identity.certificate.der,
+        hpke_public_key=identity.hpke.public_bytes,
+        name=name,
+        role=role,
+        scopes=scopes_for(role) if scopes is None else scopes,
+        paired_at=FakeClock().now(),
+    )
+
+
+class MemoryTrustStore:
+    """A `TrustStore` that forgets.
+
+    Args:
+        clock: for all times in it.
+
+    Attributes:
+        broken: set it, and every call fails as an unreadable store does.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Start empty."""
+        self.broken = False
+        self._clock = clock or FakeClock()
+        self._lock = threading.RLock()
+        self._devices: dict[DeviceId, PairedDevice] = {}
+        self._links: dict[str, DeviceId] = {}
+
+    def add(self, device: PairedDevice, link_id: str = "") -> PairedDevice:
+        """See `TrustStore.add`."""
+        with self._lock:
+            stored = merged(self.lookup(device.id), checked_device(device))
+            self._devices[device.id] = stored
+            if link_id:
+                self._links.setdefault(link_id, device.id)
+            return stored
+
+    def lookup(self, device_id: DeviceId) -> PairedDevice | None:
+        """See `TrustStore.lookup`."""
+        return self._known().get(device_id)
+
+    def get(self, device_id: DeviceId) -> PairedDevice:
+        """See `TrustStore.get`."""
+        device = self.lookup(device_id)
+        if device is None:
+            msg = "no such device is paired"
+            raise NotFoundError(msg, "List them to see their ids.")
+        return device
+
+    def find(self, prefix: str) -> PairedDevice:
+        """See `TrustStore.find`."""
+        return self.get(match_prefix(self._known(), prefix))
+
+    def devices(self) -> tuple[PairedDevice, ...]:
+        """See `TrustStore.devices`."""
+        found = self._known().values()
+        return tuple(sorted(found, key=lambda device: (device.paired_at, device.id)))
+
+    def revoke(self, device_id: DeviceId) -> PairedDevice:
+        """See `TrustStore.revoke`."""
+        with self._lock:
+            device = self.get(device_id)
+            revoked_at = device.revoked_at or self._clock.now()
+            return self._put(dataclasses.replace(device, revoked_at=revoked_at))
+
+    def grant(
+        self, device_id: DeviceId, role: DeviceRole, scopes: frozenset[Scope], limits: Limits
+    ) -> PairedDevice:
+        """See `TrustStore.grant`."""
+        with self._lock:
+            return self._put(granted(self.get(device_id), role, scopes, limits))
+
+    def touch(self, device_id: DeviceId) -> None:
+        """See `TrustStore.touch`."""
+        now = self._clock.now()
+        with self._lock:
+            device = self.lookup(device_id)
+            if device and abs(now - device.last_seen_at) >= SEEN_RESOLUTION_S:
+                self._put(dataclasses.replace(device, last_seen_at=now))
+
+    def roots_pem(self) -> bytes:
+        """See `TrustStore.roots_pem`."""
+        now = self._clock.now()
+        live = [device for device in self.devices() if device.live(now)]
+        return b"".join(check_certificate(device.certificate_der).pem for device in live)
+
+    def link_used(self, link_id: str) -> bool:
+        """See `TrustStore.link_used`."""
+        self._known()
+        return link_id in self._links
+
+    def _put(self, device: PairedDevice) -> PairedDevice:
+        self._devices[device.id] = device
+        return device
+
+    def _known(self) -> dict[DeviceId, PairedDevice]:
+        if self.broken:
+            msg = "cannot use the trust store now"
+            raise UnavailableError(msg, "This one is broken on purpose.")
+        with self._lock:
+            return dict(self._devices)
+
+
+class MemoryNodeBook:
+    """A `NodeBook` that forgets."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._lock = threading.RLock()
+        self._nodes: dict[DeviceId, KnownNode] = {}
+        self._pending: dict[str, PendingPairing] = {}
+
+    def add(self, node: KnownNode) -> KnownNode:
+        """See `NodeBook.add`."""
+        with self._lock:
+            stored = updated(self._nodes.get(node.id), checked_node(node))
+            self._nodes[node.id] = stored
+            return stored
+
+    def get(self, node_id: DeviceId) -> KnownNode:
+        """See `NodeBook.get`."""
+        try:
+            return self._nodes[node_id]
+        except KeyError as error:
+            msg = "no such node is paired"
+            raise NotFoundError(msg, "List the nodes to see their ids.") from error
+
+    def find(self, text: str) -> KnownNode:
+        """See `NodeBook.find`."""
+        return find_node(self.nodes(), text)
+
+    def nodes(self) -> tuple[KnownNode, ...]:
+        """See `NodeBook.nodes`."""
+        with self._lock:
+            return in_order(self._nodes.values())
+
+    def remove(self, node_id: DeviceId) -> None:
+        """See `NodeBook.remove`."""
+        with self._lock:
+            self._nodes.pop(node_id, None)
+
+    def note_verified(self, node_id: DeviceId, address: str, at: float) -> None:
+        """See `NodeBook.note_verified`."""
+        with self._lock:
+            if node_id in self._nodes:
+                self._nodes[node_id] = dataclasses.replace(
+                    self._nodes[node_id], last_good_address=address, last_verified_at=at
+                )
+
+    def begin_pairing(self, pending: PendingPairing) -> None:
+        """See `NodeBook.begin_pairing`."""
+        with self._lock:
+            self._pending[pending.link_id] = pending
+
+    def pending_pairings(self) -> tuple[PendingPairing, ...]:
+        """See `NodeBook.pending_pairings`."""
+        with self._lock:
+            return tuple(
+                sorted(self._pending.values(), key=lambda item: (item.started_at, item.link_id))
+            )
+
+    def finish_pairing(self, link_id: str, node: KnownNode | None) -> None:
+        """See `NodeBook.finish_pairing`."""
+        with self._lock:
+            if node is not None:
+                self.add(node)
+            self._pending.pop(link_id, None)

@@ -1,0 +1,96 @@
+"""Whom a node knows: the boundary. On disk in `truststore`, in memory in `testing`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from homing_core.access import DeviceRole, Scope
+    from homing_core.ids import DeviceId
+
+    from homing_crypto.devices import Limits, PairedDevice
+
+SEEN_RESOLUTION_S = 60.0
+"""`touch` writes at most this often for one device, in seconds: a write waits for the disk."""
+
+
+class TrustStore(Protocol):
+    """Whom a node knows. Safe to use from any thread."""
+
+    def add(self, device: PairedDevice, link_id: str = "") -> PairedDevice:
+        """Pair or introduce a device and mark its link as used, both or neither.
+
+        Repeating it is harmless. A device that is paired already keeps its role, scopes and limits
+        (see `homing_crypto.devices.merged`).
+
+        Returns:
+            What is stored now.
+
+        Raises:
+            InvalidDataError: its certificate is malformed.
+            IntegrityError: its certificate is another device's.
+            RefusedError: an introduction of a device that was revoked here.
+            ConflictError: an introduction of a device for which another node vouches.
+        """
+        ...
+
+    def lookup(self, device_id: DeviceId) -> PairedDevice | None:
+        """The device, revoked or not; None if unknown.
+
+        Raises:
+            HomingError: the store cannot be read. Whoever asks must refuse then.
+        """
+        ...
+
+    def get(self, device_id: DeviceId) -> PairedDevice:
+        """As `lookup`; raises `NotFoundError` if unknown."""
+        ...
+
+    def find(self, prefix: str) -> PairedDevice:
+        """The one device whose id starts with `prefix`.
+
+        Raises:
+            UsageError: the prefix is too short.
+            NotFoundError: nothing starts with it.
+            ConflictError: several do.
+        """
+        ...
+
+    def devices(self) -> tuple[PairedDevice, ...]:
+        """Every readable device, revoked ones too, oldest first."""
+        ...
+
+    def revoke(self, device_id: DeviceId) -> PairedDevice:
+        """Shut a device out; harmless twice. Live calls are the caller's to end afterwards.
+
+        Raises:
+            NotFoundError: it is unknown.
+        """
+        ...
+
+    def grant(
+        self, device_id: DeviceId, role: DeviceRole, scopes: frozenset[Scope], limits: Limits
+    ) -> PairedDevice:
+        """Change what a device may do.
+
+        Raises:
+            NotFoundError: it is unknown.
+            RefusedError: it is revoked.
+        """
+        ...
+
+    def touch(self, device_id: DeviceId) -> None:
+        """Note that the device called now; at most one write in `SEEN_RESOLUTION_S`."""
+        ...
+
+    def roots_pem(self) -> bytes:
+        """Certificates of all live devices for TLS; `b""`, which lets nobody in, if none.
+
+        gRPC takes None for "the system's roots", so it is never None; and one garbled certificate
+        would make it drop all later ones, so each is checked on its own.
+        """
+        ...
+
+    def link_used(self, link_id: str) -> bool:
+        """Whether a pairing link has already paired a device."""
+        ...
