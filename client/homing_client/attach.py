@@ -71,11 +71,11 @@ async def _start(setup: Setup) -> None:
         except TimeoutError as error:
             msg = "the resident process does not come up"
             raise UnavailableError(msg, "Run it by hand to see why: homing serve") from error
-    error = _read_report(report)
-    if isinstance(error, ConflictError):
+    failure = _read_report(report)
+    if isinstance(failure, ConflictError):
         await _wait_for_other(setup)  # somebody else starts it at this very moment
-    elif error is not None:
-        raise error
+    elif failure is not None:
+        raise failure
 
 
 async def _read_to_end(descriptor: int) -> bytes:

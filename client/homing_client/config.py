@@ -1,6 +1,6 @@
 """The phone's configuration: one TOML file, every field with a default.
 
-`homing serve` reads `client.toml`; an environment variable such as `HOMING_MODEL_NAME` overrides
+`homing serve` reads `phone.toml`; an environment variable such as `HOMING_MODEL_NAME` overrides
 the key `name` of the section `[model]`.
 """
 

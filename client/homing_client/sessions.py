@@ -35,7 +35,7 @@ Shown: TypeAlias = AgentEvent | ConsentQuestion
 class Asks(Protocol):
     """The agent, as far as a session needs it."""
 
-    def ask(self, request: AskInput, consent: Consent) -> AsyncGenerator[AgentEvent, None]:
+    def ask(self, asked: AskInput, consent: Consent) -> AsyncGenerator[AgentEvent, None]:
         """One request, its events ending with a `FinalAnswer`; raises `HomingError`."""
         ...
 

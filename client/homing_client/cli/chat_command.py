@@ -131,7 +131,7 @@ async def _chat(setup: Setup, talk: _Talk) -> int:
 
 def _read(*, interactive: bool) -> str | None:
     with contextlib.suppress(ImportError):
-        import readline as _readline  # noqa: PLC0415, F401  # line editing, where there is any
+        __import__("readline")  # line editing, where there is any
     try:
         line = input("> " if interactive else "").strip()
     except EOFError:

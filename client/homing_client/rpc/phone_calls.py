@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from homing_core.access import DeviceRole
     from homing_core.nodes import ServedModel
     from homing_core.tools import Place, ToolSpec
+    from homing_proto.v1.phone_pb2_grpc import PhoneServiceAsyncStub
 
     from homing_client.sessions import Shown
 
@@ -71,7 +72,7 @@ class NodeRow:
 class AskStream:
     """One request on the wire: its events, and a way to answer consent questions."""
 
-    def __init__(self, stub: phone_pb2_grpc.PhoneServiceStub, request: AskInput) -> None:
+    def __init__(self, stub: PhoneServiceAsyncStub, request: AskInput) -> None:
         """Nothing is sent before `events` is read."""
         self._stub = stub
         self._request = request

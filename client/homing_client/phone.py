@@ -1,0 +1,183 @@
+"""What the resident process can do, without the wire: the local service translates to this."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from homing_core.errors import HomingError
+
+from homing_client.pairing import pair_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homing_agent.registry import Registry
+    from homing_core.clock import Clock
+    from homing_core.provenance import Sensitivity
+    from homing_core.tools import ToolSpec
+    from homing_crypto.identity import DeviceIdentity
+    from homing_crypto.nodes import KnownNode, NodeBook
+
+    from homing_client.homes import HomeLinks
+    from homing_client.link import NodeLink, Verified
+    from homing_client.local_engine import LocalEngine
+    from homing_client.sessions import Sessions
+
+_CHECK_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """A node, and what came of calling it.
+
+    Attributes:
+        node: as the book knows it.
+        verified: its answer; None if it was not called or did not answer.
+        error: why it did not answer.
+    """
+
+    node: KnownNode
+    verified: Verified | None = None
+    error: HomingError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneStatus:
+    """How the resident process is; see `GetStatusResponse` of phone.proto."""
+
+    version: str
+    pid: int
+    model: str
+    stand_in: bool
+    ready: bool
+    activity: str
+    error: HomingError | None
+    device_id: str
+    idle_seconds: int
+
+
+@dataclass(slots=True)
+class Readiness:
+    """How far the phone's model is. Written by the resident process.
+
+    Attributes:
+        ready: loaded, and its prefix warm.
+        activity: what is being done meanwhile, for a person.
+        error: what keeps it from getting ready.
+    """
+
+    ready: bool = False
+    activity: str = "starting"
+    error: HomingError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneParts:
+    """What a `Phone` is made of.
+
+    Attributes:
+        identity: this device's.
+        book: nodes it is paired with.
+        homes: the way to them.
+        registry: its tools.
+        engine: its model.
+        sessions: requests in flight.
+        readiness: how far the model is.
+        clock: wall time.
+        name: what it calls itself.
+        sensitivity: how far what is said may travel unless it says otherwise.
+        idle_seconds: after which it leaves; 0 never.
+        stop: asks the process to leave.
+    """
+
+    identity: DeviceIdentity
+    book: NodeBook
+    homes: HomeLinks
+    registry: Registry
+    engine: LocalEngine
+    sessions: Sessions
+    readiness: Readiness
+    clock: Clock
+    name: str
+    sensitivity: Sensitivity
+    idle_seconds: int
+    stop: Callable[[], None]
+
+
+class Phone:
+    """The resident process, as its local service sees it."""
+
+    def __init__(self, parts: PhoneParts) -> None:
+        """Keep the parts."""
+        self._parts = parts
+
+    @property
+    def sessions(self) -> Sessions:
+        """Requests in flight."""
+        return self._parts.sessions
+
+    @property
+    def default_sensitivity(self) -> Sensitivity:
+        """The class of what does not say its own."""
+        return self._parts.sensitivity
+
+    def status(self) -> PhoneStatus:
+        """How it is."""
+        parts = self._parts
+        info = parts.engine.info
+        return PhoneStatus(
+            version=version("homing"),
+            pid=os.getpid(),
+            model=info.model,
+            stand_in=info.stand_in,
+            ready=parts.readiness.ready,
+            activity=parts.readiness.activity,
+            error=parts.readiness.error,
+            device_id=parts.identity.device_id,
+            idle_seconds=parts.idle_seconds,
+        )
+
+    def tools(self) -> tuple[tuple[ToolSpec, ...], tuple[tuple[str, str], ...]]:
+        """Tools on offer, and tools that cannot act here with the reason."""
+        registry = self._parts.registry
+        return (
+            registry.offered(),
+            tuple((tool.name, tool.reason) for tool in registry.unavailable()),
+        )
+
+    async def pair(self, link: str, device_name: str) -> NodeReport:
+        """Pair with the node that a link names; raises as `pairing.pair_with`."""
+        parts = self._parts
+        node = await pair_with(
+            link,
+            identity=parts.identity,
+            book=parts.book,
+            name=device_name or parts.name,
+            clock=parts.clock,
+        )
+        for one in await parts.homes.links():
+            if one.node.id == node.id:
+                return await _report(one)
+        return NodeReport(node)
+
+    async def nodes(self, *, check: bool) -> tuple[NodeReport, ...]:
+        """Every paired node, home before peers; called, if `check` is set."""
+        links = await self._parts.homes.links()
+        if not check:
+            return tuple(NodeReport(link.node) for link in links)
+        return tuple(await asyncio.gather(*(_report(link) for link in links)))
+
+    def stop(self) -> None:
+        """Leave soon."""
+        self._parts.stop()
+
+
+async def _report(link: NodeLink) -> NodeReport:
+    try:
+        return NodeReport(link.node, await link.verify(_CHECK_S))
+    except HomingError as error:
+        return NodeReport(link.node, error=error)
