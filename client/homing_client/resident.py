@@ -35,12 +35,11 @@ from homing_discovery.browser import ZeroconfBrowser
 from homing_discovery.follow import follow_network
 from homing_discovery.watcher import SystemNetworkWatcher
 from homing_inference.catalog.store import Store
-from homing_proto.v1 import phone_pb2_grpc
 
 from homing_client.homes import HomeLinks
 from homing_client.local_engine import LocalEngine
 from homing_client.phone import Phone, PhoneParts, Readiness
-from homing_client.rpc.phone_service import PhoneService
+from homing_client.rpc.phone_service import add_phone_service
 from homing_client.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ class Resident:
     @contextlib.asynccontextmanager
     async def _listening(self, phone: Phone) -> AsyncGenerator[None]:
         server = grpc.aio.server()
-        phone_pb2_grpc.add_PhoneServiceServicer_to_server(PhoneService(phone), server)
+        add_phone_service(server, phone)
         path = add_local_port(server, self._paths)
         await server.start()
         try:

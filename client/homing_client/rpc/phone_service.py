@@ -129,6 +129,11 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
                         pass
 
 
+def add_phone_service(server: grpc.aio.Server, phone: Phone) -> None:
+    """Serve a phone."""
+    phone_pb2_grpc.add_PhoneServiceServicer_to_server(PhoneService(phone), server)
+
+
 async def _or_abort(context: Context, work: Awaitable[T]) -> T:
     try:
         return await work
