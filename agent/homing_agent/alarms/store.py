@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from typing import TYPE_CHECKING
 
-from homing_core.errors import IntegrityError, InternalError
+from homing_core.errors import InternalError
 
 from homing_agent.alarms.base import Alarm, AlarmKind
+from homing_agent.database import open_database
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+_VERSION = 1
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS alarm (
+CREATE TABLE alarm (
   id TEXT PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL, due REAL NOT NULL,
   rung INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS alarm_due ON alarm (rung, due);
+CREATE INDEX alarm_due ON alarm (rung, due);
 """
 
 
@@ -38,21 +39,7 @@ class AlarmStore:
             IntegrityError: the file is not one of ours, or damaged.
             InternalError: it cannot be opened or made.
         """
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            connection = sqlite3.connect(path, isolation_level=None, timeout=5)
-        except (OSError, sqlite3.Error) as error:
-            msg = f"{path} cannot be opened"
-            raise InternalError(msg, "Check the folder's owner, mode and free space.") from error
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(_SCHEMA)
-        except sqlite3.Error as error:
-            connection.close()
-            msg = f"{path} is damaged"
-            raise IntegrityError(msg, "Move it away to start anew; set alarms are lost.") from error
-        return cls(connection)
+        return cls(open_database(path, _SCHEMA, _VERSION))
 
     def add(self, alarm: Alarm) -> None:
         """Keep an alarm; one whose id is known stays as it is.

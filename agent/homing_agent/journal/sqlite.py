@@ -7,12 +7,12 @@ number of a stream is written through the kernel only (`NORMAL`), which a killed
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from typing import TYPE_CHECKING
 
-from homing_core.errors import ConflictError, HomingError, IntegrityError, InternalError
+from homing_core.errors import ConflictError, InternalError
 
+from homing_agent.database import open_database
 from homing_agent.journal.base import EffectRecord, EffectState, GenerationRecord, RequestRecord
 from homing_agent.journal.json_form import (
     answer_to_json,
@@ -61,23 +61,7 @@ class SqliteJournal:
             IntegrityError: the file is no journal, is damaged, or was written by a newer Homing.
             InternalError: it cannot be opened or made.
         """
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            os.close(descriptor)
-            connection = sqlite3.connect(path, isolation_level=None, timeout=5)
-        except (OSError, sqlite3.Error) as error:
-            msg = f"the journal {path} cannot be opened"
-            raise InternalError(msg, "Check the folder's owner, mode and free space.") from error
-        try:
-            _prepare(connection, str(path))
-        except sqlite3.Error as error:
-            connection.close()
-            msg = f"the journal {path} is damaged"
-            raise IntegrityError(msg, "Move it away to start a new one.") from error
-        except HomingError:
-            connection.close()
-            raise
-        return cls(connection)
+        return cls(open_database(path, SCHEMA, VERSION))
 
     def begin_request(self, record: RequestRecord) -> RequestRecord:
         """As in `Journal`."""
@@ -284,22 +268,6 @@ class SqliteJournal:
             yield
         finally:
             self._db.execute("PRAGMA synchronous = FULL")
-
-
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-        connection.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        return
-    if version != VERSION:
-        msg = f"the journal {path} was written by another version of Homing"
-        raise IntegrityError(msg, "Upgrade Homing, or move the file away to start a new one.")
-    damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if damage != "ok":
-        msg = f"the journal {path} is damaged"
-        raise IntegrityError(msg, "Move it away to start a new one.")
 
 
 @contextlib.contextmanager

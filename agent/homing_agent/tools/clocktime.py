@@ -31,13 +31,14 @@ _WHOLE = frozenset({"noon", "midday", "midnight", "lunchtime"})
 _MERIDIEM = r"\s*(?P<meridiem>am|pm)\b"
 _HOUR = rf"(?P<hour>\d{{1,2}})\b(?:{_MERIDIEM})?"
 _LEAD = r"(?:\b(?:at|by|around|about|@)\s*)?"
+# Longer forms first: "10 past 6 pm" also holds "6 pm".
 _FORMS = tuple(
     re.compile(form)
     for form in (
-        rf"{_LEAD}\b(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}})(?::\d{{2}})?(?:{_MERIDIEM})?(?![\d:])",
-        rf"{_LEAD}\b(?P<hour>\d{{1,2}}){_MERIDIEM}",
         rf"{_LEAD}\b(?P<past>half|quarter|\d{{1,2}})(?: minutes?)? past {_HOUR}",
         rf"{_LEAD}\b(?P<to>quarter|5|10|20|25)(?: minutes?)? to {_HOUR}",
+        rf"{_LEAD}\b(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}})(?::\d{{2}})?(?:{_MERIDIEM})?(?![\d:])",
+        rf"{_LEAD}\b(?P<hour>\d{{1,2}}){_MERIDIEM}",
         rf"{_LEAD}\b(?P<hour>\d{{1,2}}) ?o'?clock\b(?:{_MERIDIEM})?",
         r"\b(?:at|by|around|about|@)\s*(?P<hour>\d{1,2})(?![\d/.:-]|st\b|nd\b|rd\b|th\b)",
         r"(?:^|(?<=today )|(?<=tomorrow ))(?P<hour>\d{1,2})$",
