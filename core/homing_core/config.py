@@ -7,10 +7,11 @@ override single keys: `HOMING_` + section + `_` + key, such as `HOMING_LINK_PORT
 from __future__ import annotations
 
 import tomllib
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 import cattrs
-from cattrs.v import transform_error
+from cattrs.v import format_exception, transform_error
 
 from homing_core.errors import ConfigError
 
@@ -50,15 +51,37 @@ def parse_config(
     converter = cattrs.Converter(forbid_extra_keys=True)
     for basic in (int, float, bool, str):
         converter.register_structure_hook(basic, _strict(basic))
+    converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _texts)
     try:
         return converter.structure(raw, cls)
     except cattrs.BaseValidationError as error:
-        first = transform_error(error)[0].replace("$.", "").replace(" @ ", " at ")
-        msg = f"{source}: {first}"
+        # The path of a key is `$.section.key`; what concerns the whole file has none to show.
+        first = transform_error(error, format_exception=_describe)[0].removesuffix(" @ $")
+        msg = f"{source}: {first.replace(' @ $.', ' at ')}"
         raise ConfigError(msg, _HINT) from error
-    except ValueError as error:  # raised by a section's own __post_init__
-        msg = f"{source}: {error}"
-        raise ConfigError(msg, _HINT) from error
+
+
+def _describe(error: BaseException, kind: type[Any] | None) -> str:
+    if isinstance(error, cattrs.ForbiddenExtraKeysError):
+        return f"no such key: {', '.join(sorted(error.extra_fields))}"
+    # Raised by a section's own __post_init__ or by a hook below: the text is ours, and says more.
+    if type(error) is ValueError and error.args:
+        return str(error)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return "expected a section"
+    return format_exception(error, kind)
+
+
+def _texts(value: object, _: object) -> tuple[str, ...]:
+    """A list of texts; a text alone would otherwise be taken apart into its letters."""
+    if not isinstance(value, list):
+        msg = "expected a list of texts"
+        raise ValueError(msg)  # noqa: TRY004  # cattrs words a TypeError itself
+    items = cast("list[object]", value)
+    if not all(isinstance(item, str) for item in items):
+        msg = "expected a list of texts"
+        raise ValueError(msg)
+    return tuple(cast("list[str]", items))
 
 
 def _strict(basic: type[Any]) -> Any:  # noqa: ANN401  # cattrs hooks are untyped by nature

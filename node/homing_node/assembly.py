@@ -132,6 +132,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         IntegrityError: the identity or the trust store is damaged.
     """
     config, clock = options.config, options.clock
+    dialable(config.listen, 1)  # a wrong advertised address is said now, not when a phone asks
     async with contextlib.AsyncExitStack() as stack:
         prepare_data_dir(options.paths)
         stack.enter_context(DataDirLock.acquire(options.paths))
@@ -162,7 +163,6 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             generations.drop_device(device)
             _log.info("device.revoked", device=device, count=ended)
 
-        addresses()  # a wrong advertised address is said now, not when a phone asks
         door = PairingDoor(
             identity=identity,
             store=store,

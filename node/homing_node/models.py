@@ -35,8 +35,8 @@ class ModelStatus:
         name: under which it is served; as configured until that is known.
         phase: how far it is.
         step: what is being done, in a few words; empty takes the phase's own.
-        done_bytes: fetched so far.
-        total_bytes: to fetch in all; 0 if unknown.
+        done: how much of the step is done; bytes, or another unit.
+        total: of the step; 0 if unknown.
         stand_in: whether it stands in for the product's own.
         quantization: weights' format; empty until known.
         sha256: of the file, hex; empty until known.
@@ -45,8 +45,8 @@ class ModelStatus:
     name: str
     phase: Phase = Phase.FETCHING
     step: str = ""
-    done_bytes: int = 0
-    total_bytes: int = 0
+    done: int = 0
+    total: int = 0
     stand_in: bool = False
     quantization: str = ""
     sha256: str = ""
@@ -54,14 +54,13 @@ class ModelStatus:
     @property
     def words(self) -> str:
         """Such as `being fetched, 40%`."""
-        if self.phase is Phase.FETCHING and self.total_bytes > 0:
-            return f"{self.phase.value}, {self.percent}%"
-        return self.phase.value
+        known = self.total > 0 and self.phase in {Phase.FETCHING, Phase.LOADING}
+        return f"{self.phase.value}, {self.percent}%" if known else self.phase.value
 
     @property
     def percent(self) -> int:
         """How much of the step is done; 0 if unknown."""
-        return min(100 * self.done_bytes // self.total_bytes, 100) if self.total_bytes > 0 else 0
+        return min(100 * self.done // self.total, 100) if self.total > 0 else 0
 
 
 class ModelSource(Protocol):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 from homing_core.access import DEFAULT_SCOPES, DeviceRole
-from homing_core.clock import SystemClock
 from homing_core.errors import (
     ConflictError,
     HomingError,
@@ -21,24 +20,20 @@ from homing_core.errors import (
     UsageError,
 )
 from homing_crypto.credentials import pairing_channel
-from homing_crypto.pairing.client import accept_answer, start_pairing
 from homing_crypto.pairing.link import PairingLink, parse_link
 from homing_crypto.pairing.pinned import fetch_certificate
-from homing_crypto.pairing.proof import PairAnswer
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import throwaway_identity
 from homing_node.config import PairingSection
 from homing_node.values import Closed, Opened, Paired, PairingEvent, WrongGuess
-from homing_proto.codec.access import decode_device_role, decode_scopes
-from homing_proto.v1 import devices_pb2, devices_pb2_grpc, node_pb2
+from homing_proto.v1 import node_pb2
+from support.node_pairing import pair
 from support.node_rig import DEADLINE_S, LOOPBACK, NodeRig, node_rig, send_raw, within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from pathlib import Path
 
-    from homing_crypto.identity import DeviceIdentity
-    from homing_crypto.nodes import KnownNode
     from homing_node.rpc.control_client import ControlClient
 
 
@@ -68,48 +63,6 @@ async def opened(
         first = await within(anext(events))
         assert isinstance(first, Opened)
         yield Door(parse_link(first.link), events)
-
-
-async def pair(
-    link: PairingLink, identity: DeviceIdentity, **changes: str | bytes | int
-) -> KnownNode:
-    """The phone's side, over the real server."""
-    certificate = await fetch_certificate(link.addresses[0], link.certificate_sha256)
-    side = start_pairing(link, identity, certificate, "Anna's phone")
-    attempt = side.attempt
-    request = devices_pb2.PairRequest(
-        version=attempt.version,
-        certificate_der=attempt.certificate_der,
-        hpke_public_key=attempt.hpke_public_key,
-        hpke_signature=attempt.hpke_signature,
-        name=attempt.name,
-        nonce=attempt.nonce,
-        proof=attempt.proof,
-        link_id=attempt.link_id,
-    )
-    for key, value in changes.items():
-        setattr(request, key, value)
-    async with pairing_channel(str(link.addresses[0]), certificate) as channel:
-        try:
-            answer = await devices_pb2_grpc.PairingServiceStub(channel).Pair(
-                request, timeout=DEADLINE_S
-            )
-        except grpc.aio.AioRpcError as error:
-            raise error_from_rpc(error) from error
-    return accept_answer(
-        side,
-        PairAnswer(
-            certificate_der=answer.certificate_der,
-            hpke_public_key=answer.hpke_public_key,
-            hpke_signature=answer.hpke_signature,
-            name=answer.name,
-            role=decode_device_role(answer.role),
-            scopes=decode_scopes(answer.scopes),
-            addresses=tuple(answer.addresses),
-            proof=answer.proof,
-        ),
-        SystemClock().now(),
-    )
 
 
 def guessing(link: PairingLink) -> PairingLink:

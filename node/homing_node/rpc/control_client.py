@@ -44,9 +44,11 @@ class ControlClient:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def connect(cls, paths: ProgramPaths) -> AsyncGenerator[ControlClient]:
-        """Raises `UnavailableError` if no daemon runs there."""
-        async with open_local_channel(paths, "homing-node run") as channel:
+    async def connect(
+        cls, paths: ProgramPaths, start_with: str = "homing-node run"
+    ) -> AsyncGenerator[ControlClient]:
+        """Raises `UnavailableError` if no daemon runs there; `start_with` is what to try."""
+        async with open_local_channel(paths, start_with) as channel:
             yield cls(channel)
 
     async def daemon(self) -> DaemonView:

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+
+import pytest
+from homing_core.config import parse_config
+from homing_core.errors import ConfigError
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    port: int = 7
+    share: float = 0.5
+    open: bool = True
+    name: str = "n"
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.port < 0:
+            msg = "listen.port is negative"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    listen: Listen = field(default_factory=Listen)
+
+
+def test_nothing_gives_defaults() -> None:
+    assert parse_config("", Config) == Config()
+    assert parse_config("[listen]\nport = 8\nshare = 1\nhosts = ['a', 'b']\n", Config) == Config(
+        Listen(8, 1.0, hosts=("a", "b"))
+    )
+
+
+def test_environment_overrides_single_keys() -> None:
+    env = {
+        "HOMING_LISTEN_PORT": "9",
+        "HOMING_LISTEN_NAME": "plain text",
+        "HOMING_LISTEN_HOSTS": '["c"]',
+        "HOMING_LISTEN_OPEN": "false",
+        "HOMING_OTHER": "1",
+    }
+    found = parse_config("[listen]\nport = 8\n", Config, environ=env)
+    assert found == Config(Listen(9, open=False, name="plain text", hosts=("c",)))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[listen", "not valid TOML"),
+        ("[listen]\nport = '8'", "expected int, found str at listen.port"),
+        ("[listen]\nport = true", "expected int, found bool at listen.port"),
+        ("[listen]\nname = 3", "expected str, found int at listen.name"),
+        ("[listen]\nhosts = 'abc'", "expected a list of texts at listen.hosts"),
+        ("[listen]\nhosts = [1]", "expected a list of texts at listen.hosts"),
+        ("[listen]\nspeed = 1", "no such key: speed at listen"),
+        ("[other]\nspeed = 1", "no such key: other"),
+        ("[listen]\nport = -1", "listen.port is negative"),
+        ("listen = 3", "expected a section at listen"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, Config, "node.toml")
+    assert says in caught.value.what
+    assert caught.value.what.startswith("node.toml")
+    assert caught.value.exit_status == 2
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert isinstance(parse_config(text, Config), Config)
