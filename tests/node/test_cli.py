@@ -154,8 +154,8 @@ async def test_pairing_without_a_terminal_shows_the_link_alone(rig: NodeRig) -> 
     env = environment(rig.paths.data_dir.parent)
     folder = rig.paths.data_dir
     async with started("pair", "--role", "guest", "--data-dir", folder, env=env) as shown:
-        while not (line := await shown.line()).startswith("homing pair '"):
-            assert "█" not in line
+        assert "█" not in await shown.line_with("phone")
+        line = await shown.line_with("homing pair '")
         await pair(parse_link(line.removeprefix("homing pair '").rstrip("'")), throwaway_identity())
         assert "guest" in await shown.line_with("this node's")
         assert "Paired Anna's phone as guest" in await shown.line_with("Paired")

@@ -36,14 +36,15 @@ class NodeProcess:
     process: Process
     seen: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
-    async def line(self) -> str:
-        """The next line of its output; empty at its end."""
+    async def lines(self) -> AsyncGenerator[str, None]:
+        """Its output from here on, line by line."""
         assert self.process.stdout is not None
-        return (await within(self.process.stdout.readline())).decode().rstrip("\n")
+        while line := await within(self.process.stdout.readline()):
+            yield line.decode().rstrip("\n")
 
     async def line_with(self, words: str) -> str:
         """The next line that holds these words."""
-        while line := await self.line():
+        async for line in self.lines():
             if words in line:
                 return line
         msg = f"it ended without {words!r}: {await self.rest()}"
@@ -51,7 +52,7 @@ class NodeProcess:
 
     async def event(self, name: str) -> dict[str, Any]:
         """The next JSON line whose `event` is `name`; those before it are kept in `seen`."""
-        while line := await self.line():
+        async for line in self.lines():
             found: dict[str, Any] = json.loads(line)
             self.seen.append(found)
             if found["event"] == name:
@@ -94,8 +95,10 @@ async def started(
     try:
         yield NodeProcess(process)
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        # A signal to a process that has ended would reap it behind the back of asyncio's watcher.
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
         # Reading to the end lets the transports close before the loop does.
         await within(process.communicate())
 
