@@ -14,7 +14,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from homing_core.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from homing_core.tools import ToolSpec
 
     from homing_inference.formats.base import ChatFormat
-    from homing_inference.llama.vocabulary import Vocabulary
 
 _CUT: Final = "\ufdd1"
 """A noncharacter: Unicode keeps it for use inside a program, text never carries a meaning in it."""
@@ -59,6 +58,19 @@ class TokenizedPrefix:
     sha256: str
 
 
+class Tokenizer(Protocol):
+    """Of a vocabulary, what prompts need; see `Vocabulary`."""
+
+    @property
+    def leading_token(self) -> int | None:
+        """Begin-of-sequence token, if every text starts with it."""
+        ...
+
+    def tokenize(self, text: str) -> list[int]:
+        """`text` as tokens; texts of control tokens become those."""
+        ...
+
+
 class PromptWriter:
     """Renders requests with a chat format and turns them into tokens.
 
@@ -69,7 +81,7 @@ class PromptWriter:
     """
 
     def __init__(
-        self, chat: ChatFormat, vocabulary: Vocabulary, controls: Sequence[str] = ()
+        self, chat: ChatFormat, vocabulary: Tokenizer, controls: Sequence[str] = ()
     ) -> None:
         """Compile the search for control texts."""
         self._chat = chat
