@@ -2,8 +2,8 @@
 
 Three rules keep what people say out of a log, whatever a caller does:
 
-- an entry's text is a constant of ours, and only keys in `SAFE_KEYS` pass; other keys are named
-  under `dropped`, without their values;
+- the text of an entry from our own packages is ours, and only keys in `SAFE_KEYS` pass; other keys
+  are named under `dropped`, without their values;
 - an exception is its type and the places in the code; its text appears only if it is a
   `HomingError`, which never holds a prompt or a secret;
 - of other libraries' entries only the logger, the place and the exception's type are kept.
@@ -75,11 +75,13 @@ SAFE_KEYS = frozenset(
         "port",
         "program",
         "reason",
+        "request_id",
         "role",
         "running",
         "scopes",
         "seconds",
         "seq",
+        "serving",
         "signal",
         "socket",
         "stand_in",
@@ -202,6 +204,8 @@ def _capped(value: object) -> object:
 
 def _reduce_foreign(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
     record = entry["_record"]
+    if record.name.partition(".")[0] in OWN_LOGGERS:
+        return entry
     entry["where"] = f"{record.module}:{record.lineno}"
     if not debugging():
         entry["event"] = "a library's entry"

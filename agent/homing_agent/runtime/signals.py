@@ -24,6 +24,7 @@ def stop_on_signals(
 ) -> Generator[asyncio.Event]:
     """Set `stop` on SIGTERM, SIGINT or SIGHUP while the block runs; call `leave` on the second.
 
+    A signal that whoever started us has switched off stays so: `nohup` does that with SIGHUP.
     Must be entered on the main thread, inside the loop whose event is set.
     """
     loop = asyncio.get_running_loop()
@@ -33,10 +34,11 @@ def stop_on_signals(
             leave(number)
         stop.set()
 
-    for number in _SIGNALS:
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heeded:
         loop.add_signal_handler(number, handle, number)
     try:
         yield stop
     finally:
-        for number in _SIGNALS:
+        for number in heeded:
             loop.remove_signal_handler(number)

@@ -73,6 +73,14 @@ def test_prompts_and_secrets_have_no_way_in(tmp_path: Path) -> None:
     assert entries[4]["where"].startswith("test_logs:")
 
 
+def test_our_own_packages_may_use_the_standard_library(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    logs.configure_logging(file=file)
+    error = UnavailableError("mDNS is off", "Nothing depends on it.")
+    logging.getLogger("homing_discovery.follow").warning("%s", error)
+    assert lines(file)[0]["event"] == "mDNS is off. Nothing depends on it."
+
+
 def test_our_own_errors_keep_their_text(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     logs.configure_logging(file=file)

@@ -25,6 +25,18 @@ async def test_first_signal_asks_second_leaves(number: signal.Signals) -> None:
         assert await asyncio.wait_for(left.get(), 10) == number
 
 
+async def test_nohup_is_heeded() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals(asyncio.Event()) as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.wait_for(stop.wait(), 10)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("abstract", [False, True])
 def test_systemd_is_told(tmp_path: Path, *, abstract: bool) -> None:
     name = f"homing-test-{os.getpid()}" if abstract else str(tmp_path / "notify")
