@@ -25,8 +25,9 @@ from homing_node.cli.screen import JsonLines, Screen
 from homing_node.config import DiscoverySection
 from homing_node.daemon import run_daemon
 from homing_node.models import ModelStatus, Phase
-from homing_node.testing import FedEngine, HeldSource
+from homing_node.testing import HeldSource
 from rich.console import Console
+from support.fed_engine import FedEngine
 from support.node_rig import LOOPBACK, node_rig, send_raw, within
 
 if TYPE_CHECKING:

@@ -27,11 +27,12 @@ from homing_core.generation import (
 from homing_core.ids import DeviceId, new_generation_id
 from homing_core.messages import user
 from homing_core.testing import FakeClock
+from homing_inference.testing import ScriptedEngine
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
-from homing_node.testing import FedEngine
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.fed_engine import FedEngine
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -90,6 +91,21 @@ async def test_events_arrive_numbered_and_the_last_ends_the_stream() -> None:
     assert await rig.read(log) == [TextDelta("a"), TextDelta("b"), usage, STOP]
     assert rig.generations.last_usage == usage
     assert rig.generations.running() == 0
+
+
+async def test_the_scripted_engine_runs_through_it_as_a_real_one() -> None:
+    engine = ScriptedEngine(["Hel", "lo"], [UnavailableError("the engine is gone")])
+    table = GenerationTable(GenerationLimits(), FakeClock())
+    generations = Generations(table, lambda _: engine)
+    answered, failed = (generations.start(PHONE, ask()) for _ in range(2))
+    texts = [item.event async for item in generations.read(answered)]
+    assert texts[:2] == [TextDelta("Hel"), TextDelta("lo")]
+    assert isinstance(texts[2], Usage)
+    assert texts[3:] == [STOP]
+    (only,) = [item.event async for item in generations.read(failed)]
+    assert isinstance(only, Failed)
+    assert only.retryable
+    assert generations.last_usage == texts[2]
 
 
 async def test_repeating_the_request_attaches_from_the_first_event() -> None:

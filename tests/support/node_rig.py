@@ -20,9 +20,10 @@ from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.assembly import NodeOptions, RunningNode, running_node
 from homing_node.config import DiscoverySection, ListenSection, NodeConfig, NodeSection
 from homing_node.rpc.control_client import ControlClient
-from homing_node.testing import FedEngine, HeldSource
+from homing_node.testing import HeldSource
 from homing_proto.codec.events import decode_numbered
 from homing_proto.v1 import inference_pb2, inference_pb2_grpc, node_pb2_grpc
+from support.fed_engine import FedEngine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine
