@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import TYPE_CHECKING
 
 import grpc
@@ -135,3 +136,21 @@ async def test_without_a_daemon(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="does not run"):
         async with open_local_channel(paths, "homing-node run"):
             pass
+
+
+@pytest.mark.parametrize("name", ["with a space", "per%41cent", "Zoë's ☎", "a:b,c?d#e"])
+async def test_the_data_directory_may_be_called_anything(tmp_path: Path, name: str) -> None:
+    async with node_rig(tmp_path / name) as rig:
+        assert (await (await rig.control()).daemon()).name == "den"
+        assert (rig.paths.run_dir / "control.sock").is_socket()
+
+
+async def test_a_long_path_gets_its_socket_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="h") as short:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", short)
+        async with node_rig(tmp_path / ("d" * 150)) as rig:
+            monkeypatch.delenv("XDG_RUNTIME_DIR")
+            assert (await (await rig.control()).daemon()).name == "den"
+            assert not (rig.paths.run_dir / "control.sock").exists()

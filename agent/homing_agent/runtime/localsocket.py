@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import os
 import socket
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import grpc.aio
 from homing_core.errors import ConflictError, UnavailableError, UsageError
@@ -83,7 +85,7 @@ def add_local_port(server: grpc.aio.Server, paths: ProgramPaths) -> Path:
         case SocketState.ABSENT:
             pass
     try:
-        server.add_insecure_port(f"unix:{path}")
+        server.add_insecure_port(_target(path))
     except RuntimeError as error:
         msg = f"the local socket {path} cannot be made"
         raise UsageError(msg, "Choose another folder with --data-dir.") from error
@@ -107,5 +109,10 @@ async def open_local_channel(
     if probe(path) is not SocketState.LIVE:
         msg = f"{paths.program} does not run on {paths.data_dir}"
         raise UnavailableError(msg, f"Start it with: {start_with}")
-    async with grpc.aio.insecure_channel(f"unix:{path}", options=_OPTIONS) as channel:
+    async with grpc.aio.insecure_channel(_target(path), options=_OPTIONS) as channel:
         yield channel
+
+
+def _target(path: Path) -> str:
+    """The path as gRPC wants it: a URI, in which `%`, `?` and `#` would mean something."""
+    return f"unix:{quote(os.fsencode(path))}"

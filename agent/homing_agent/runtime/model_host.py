@@ -103,6 +103,14 @@ class ModelHost:
         """Begin to fetch and load."""
         self._task = asyncio.create_task(self._load())
 
+    def again(self) -> None:
+        """Begin anew after a failure that may have passed; otherwise nothing happens."""
+        if self._status.phase is not Phase.FAILED:
+            return
+        self.error = None
+        self._set(ModelStatus(self._status.name, stand_in=self._status.stand_in))
+        self.start()
+
     async def after(self, seen: ModelStatus) -> ModelStatus:
         """The newest status, as soon as it is another one than `seen`."""
         while self._status == seen:

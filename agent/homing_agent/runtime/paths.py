@@ -5,8 +5,8 @@
         log.jsonl        when the program runs on a terminal (`logs`)
         run/             0700: the local socket, or `socket-path` that says where it is
 
-A unix socket's path may have 107 bytes at most, so a data directory with a long path gets its
-socket in a short private folder elsewhere, and says so in `run/socket-path`. The data directory
+A unix socket's path may have 107 bytes at most and for gRPC no comma, so a data directory with a
+long path gets its socket in a short private folder elsewhere, and says so in `run/socket-path`. The data directory
 belongs to its user alone, so that file can be trusted, whatever the environment of the reader.
 """
 
@@ -180,12 +180,13 @@ def choose_socket_path(paths: ProgramPaths, environ: Mapping[str, str] | None = 
         except (HomingError, OSError):
             continue
         return candidate
-    msg = f"the path of {paths.data_dir} is too long for a local socket"
-    raise UsageError(msg, "Choose a data directory with a shorter path.")
+    msg = f"the path of {paths.data_dir} is too long for a local socket, or holds a comma"
+    raise UsageError(msg, "Choose a data directory with a shorter, plain path.")
 
 
 def _fits(path: Path) -> bool:
-    return len(os.fsencode(path)) <= _MOST_SOCKET_BYTES
+    # gRPC takes a comma for the end of an address.
+    return len(os.fsencode(path)) <= _MOST_SOCKET_BYTES and "," not in str(path)
 
 
 def _short_folders(paths: ProgramPaths, environ: Mapping[str, str]) -> Iterator[Path]:
