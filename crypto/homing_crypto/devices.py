@@ -127,6 +127,25 @@ def merged(existing: PairedDevice | None, new: PairedDevice) -> PairedDevice:
     )
 
 
+def repeated(existing: PairedDevice | None, new: PairedDevice, link_user: str) -> PairedDevice:
+    """What a link that was used before still gives: its device the same entry, unchanged.
+
+    So a lost answer can be asked for again, but a device that was revoked meanwhile cannot bring
+    itself back with its old link.
+
+    Raises:
+        ConflictError: another device used the link.
+        RefusedError: the device was revoked since.
+    """
+    if link_user != new.id:
+        msg = "this pairing link was already used"
+        raise ConflictError(msg, "Ask for a new one on the node: homing-node pair.")
+    if existing is None or not existing.live(new.paired_at):
+        msg = "this device was shut out after it used this link"
+        raise RefusedError(msg, "Ask the node's owner for a new link.")
+    return existing
+
+
 def granted(
     device: PairedDevice, role: DeviceRole, scopes: frozenset[Scope], limits: Limits
 ) -> PairedDevice:

@@ -18,6 +18,7 @@ from homing_crypto.devices import (
     granted,
     match_prefix,
     merged,
+    repeated,
     scopes_for,
 )
 from homing_crypto.identity import DeviceIdentity
@@ -80,11 +81,13 @@ class MemoryTrustStore:
     def add(self, device: PairedDevice, link_id: str = "") -> PairedDevice:
         """See `TrustStore.add`."""
         with self._lock:
-            stored = merged(self.lookup(device.id), checked_device(device))
-            self._devices[device.id] = stored
+            before, checked = self.lookup(device.id), checked_device(device)
+            if link_id in self._links:
+                return repeated(before, checked, self._links[link_id])
+            stored = merged(before, checked)
             if link_id:
-                self._links.setdefault(link_id, device.id)
-            return stored
+                self._links[link_id] = device.id
+            return self._put(stored)
 
     def lookup(self, device_id: DeviceId) -> PairedDevice | None:
         """See `TrustStore.lookup`."""

@@ -20,8 +20,9 @@ class TrustStore(Protocol):
     def add(self, device: PairedDevice, link_id: str = "") -> PairedDevice:
         """Pair or introduce a device and mark its link as used, both or neither.
 
-        Repeating it is harmless. A device that is paired already keeps its role, scopes and limits
-        (see `homing_crypto.devices.merged`).
+        Repeating it is harmless. A device that is paired already keeps its role, scopes and limits,
+        and a used link changes nothing any more (see `merged` and `repeated` in
+        `homing_crypto.devices`).
 
         Returns:
             What is stored now.
@@ -29,8 +30,10 @@ class TrustStore(Protocol):
         Raises:
             InvalidDataError: its certificate is malformed.
             IntegrityError: its certificate is another device's.
-            RefusedError: an introduction of a device that was revoked here.
-            ConflictError: an introduction of a device for which another node vouches.
+            RefusedError: an introduction of a device that was revoked here, or the link of a device
+                that was revoked since.
+            ConflictError: an introduction of a device for which another node vouches, or a link
+                that another device used.
         """
         ...
 

@@ -21,6 +21,7 @@ from homing_crypto.devices import (
     granted,
     match_prefix,
     merged,
+    repeated,
 )
 from homing_crypto.trust import SEEN_RESOLUTION_S
 
@@ -83,14 +84,17 @@ class SqliteTrustStore:
         """See `TrustStore.add`."""
         checked = checked_device(device)
         with self._database.write() as connection:
-            stored = merged(self._before(checked), checked)
+            before = self._before(checked)
+            if user := self._link_user(link_id):
+                return repeated(before, checked, user)
+            stored = merged(before, checked)
             connection.execute(
                 "INSERT OR REPLACE INTO devices VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 _to_row(stored),
             )
             if link_id:
                 connection.execute(
-                    "INSERT OR IGNORE INTO used_links VALUES (?, ?, ?)",
+                    "INSERT INTO used_links VALUES (?, ?, ?)",
                     (link_id, device.id, self._clock.now()),
                 )
         return stored
@@ -165,7 +169,11 @@ class SqliteTrustStore:
 
     def link_used(self, link_id: str) -> bool:
         """See `TrustStore.link_used`."""
-        return bool(self._database.read("SELECT 1 FROM used_links WHERE id = ?", (link_id,)))
+        return bool(self._link_user(link_id))
+
+    def _link_user(self, link_id: str) -> str:
+        rows = self._database.read("SELECT device_id FROM used_links WHERE id = ?", (link_id,))
+        return str(rows[0]["device_id"]) if rows else ""
 
     def _before(self, device: PairedDevice) -> PairedDevice | None:
         """What is stored; a damaged entry may be replaced by a pairing, not by an introduction."""

@@ -222,6 +222,25 @@ def test_a_used_link_is_remembered(store: TrustStore) -> None:
     assert not store.link_used("abd")
 
 
+def test_a_used_link_gives_its_device_the_same_entry_and_others_nothing(
+    store: TrustStore,
+) -> None:
+    stored = store.add(paired_device(ONE, DeviceRole.GUEST, name="first"), "abc")
+    assert store.add(paired_device(ONE, DeviceRole.OWNER, name="again"), "abc") == stored
+    with pytest.raises(ConflictError, match="already used"):
+        store.add(paired_device(TWO), "abc")
+    assert store.devices() == (stored,)
+
+
+def test_a_revoked_device_cannot_bring_itself_back_with_its_old_link(store: TrustStore) -> None:
+    store.add(paired_device(ONE), "abc")
+    store.revoke(ONE.device_id)
+    with pytest.raises(RefusedError):
+        store.add(paired_device(ONE), "abc")
+    assert store.roots_pem() == b""
+    assert store.add(paired_device(ONE), "a new link").revoked_at == 0
+
+
 def test_an_introduction_never_touches_a_device_that_was_paired_here(store: TrustStore) -> None:
     stored = store.add(paired_device(ONE, DeviceRole.MEMBER))
     introduced = dataclasses.replace(

@@ -19,6 +19,7 @@ from homing_core.labels import clean_label
 from homing_crypto.certificates import CheckedCertificate, check_certificate
 from homing_crypto.devices import PairedDevice, scopes_for
 from homing_crypto.keys import verify_hpke_key
+from homing_crypto.pairing.addresses import MAX_ADDRESSES
 from homing_crypto.pairing.link import SECRET_BYTES, link_id
 from homing_crypto.pairing.outcomes import (
     Accepted,
@@ -73,13 +74,13 @@ class NodeSide:
 
     @classmethod
     def of(cls, identity: DeviceIdentity, name: str, addresses: tuple[str, ...]) -> NodeSide:
-        """From the node's identity."""
+        """From the node's identity; addresses beyond `MAX_ADDRESSES` are left out."""
         return cls(
             identity.certificate.der,
             identity.hpke.public_bytes,
             identity.hpke_signature,
             clean_label(name, MAX_NAME),
-            addresses,
+            addresses[:MAX_ADDRESSES],
         )
 
 
