@@ -6,8 +6,9 @@
         run/             0700: the local socket, or `socket-path` that says where it is
 
 A unix socket's path may have 107 bytes at most and for gRPC no comma, so a data directory with a
-long path gets its socket in a short private folder elsewhere, and says so in `run/socket-path`. The data directory
-belongs to its user alone, so that file can be trusted, whatever the environment of the reader.
+long path gets its socket in a short private folder elsewhere, and says so in `run/socket-path`. The
+data directory belongs to its user alone, so that file can be trusted, whatever the environment of
+the reader.
 """
 
 from __future__ import annotations
