@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _PHONE = (
-    "You are Homing, an assistant on the user's phone. "
-    "If one of the tools does what the user wants, call it, and copy the user's own words for "
-    "names, times and numbers into its arguments. "
-    "Otherwise answer in a few short sentences, without a tool."
+    "You are Homing, an assistant on a phone. "
+    "If one of the tools does what the user asks, call it with the user's own words. "
+    "If none fits, answer briefly in plain text and call no tool."
 )
 _HOME = (
     "You are Homing, an assistant that runs on the user's home computer and answers on their "

@@ -106,6 +106,9 @@ class Session:
             return None
         if turn.declined is not None:
             return self._state.declined(turn.declined, self._runner.steps)
+        if turn.dropped:
+            self._state.tools = ()  # it may have had something to say all the same
+            return None
         if turn.error is None and not turn.calls:
             if not turn.text.strip() and self._words:
                 self._state.show_apart(self._words)  # a model that did it and has nothing to add
@@ -113,13 +116,13 @@ class Session:
                 return self._state.answered(self._runner.steps)
             turn = Turn(error=UnavailableError("the model said nothing", "Say it in other words."))
         if turn.error is not None:
-            return await self._model_failed(turn.error)
+            return await self._model_failed(turn.error, turn.text if not turn.calls else "")
         return await self._run_calls(turn)
 
-    async def _model_failed(self, error: HomingError) -> FinalAnswer | None:
-        """Go on elsewhere, if there is somewhere to go on."""
+    async def _model_failed(self, error: HomingError, begun: str) -> FinalAnswer | None:
+        """Go on elsewhere, if there is somewhere to go on, from the text that has arrived."""
         if self._state.remote is not None:
-            self._state.lose_home(error)
+            self._state.lose_home(error, begun)
             point = Point.START
         else:
             self._state.fail(f"the phone's model failed: {error.what}", error, engine=True)

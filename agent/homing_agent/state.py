@@ -74,6 +74,8 @@ class RequestState:
         self.failure = ""
         self.failed_with: HomingError | None = None
         self.engine_failed = False
+        self.begun = ""
+        """Text of the answer that a model began and the next one goes on with."""
         self._started = parts.clock.monotonic()
         self._prefix_tokens = prefix_tokens
         self._history: Sequence[Message] = parts.journal.conversation(conversation_id)
@@ -101,7 +103,8 @@ class RequestState:
         """The whole conversation for the model that is at work."""
         prompts = self.parts.prompts
         text = prompts.phone if self.remote is None else prompts.home
-        return (system_message(text), *self.messages)
+        begun = (assistant_turn(self.begun, (), self.messages),) if self.begun else ()
+        return (system_message(text), *self.messages, *begun)
 
     def untrusted(self) -> bool:
         """Whether text that others may have written is in the context."""
@@ -158,11 +161,15 @@ class RequestState:
             self._announced = route
             self.emit(route)
 
-    def lose_home(self, error: HomingError) -> None:
-        """The node is gone for good: the phone goes on."""
+    def lose_home(self, error: HomingError, begun: str) -> None:
+        """The node is gone for good: the phone goes on, from the text that the node began."""
         self._home_problem = f"home stopped answering: {error.what}"
         self._reach = Reach.UNREACHABLE
         self.remote = None
+        self.begun = begun
+        if begun:
+            self.emit(Note(f"{self._home_problem}; the phone goes on from here"))
+            return
         self._shown = ""
         self._first_token = None
         self.emit(Note(f"{self._home_problem}; the phone answers instead"))

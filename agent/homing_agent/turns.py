@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from homing_core.errors import ConflictError, HomingError, UnavailableError
 from homing_core.generation import (
@@ -27,15 +27,15 @@ from homing_core.tools import Place
 from homing_agent.conversation import content_hash
 from homing_agent.events import Note
 from homing_agent.journal.base import GenerationRecord
-from homing_agent.routing.decisions import Ask, Decline, Escalate
+from homing_agent.routing.decisions import Ask, Decline, Escalate, Speak
 from homing_agent.routing.features import CallFacts, Point
 from homing_agent.routing.grounding import ground
+from homing_agent.trim import required_of, trim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homing_core.generation import GenerationEvent
     from homing_core.ids import GenerationId
+    from homing_core.messages import Message
     from homing_core.tools import ToolCall
 
     from homing_agent.ports import Remote
@@ -68,6 +68,7 @@ class Turn:
         text: what the model wrote, all of it shown.
         calls: what it wants to run, in order.
         moved: it was broken off, and the work has moved home.
+        dropped: it was broken off: the model wrote a call that cannot be read or that it made up.
         declined: it was broken off, and nobody can go on.
         error: the model or the way to it failed.
     """
@@ -75,6 +76,7 @@ class Turn:
     text: str = ""
     calls: tuple[ChosenCall, ...] = ()
     moved: bool = False
+    dropped: bool = False
     declined: Decline | None = None
     error: HomingError | None = None
 
@@ -95,13 +97,28 @@ class _Turn:
         self._calls: list[ChosenCall] = []
         self._error: HomingError | None = None
         self._stop: Decision | None = None
+        self._dropped = False
         self._started = 0.0
 
     def _result(self) -> Turn:
         if isinstance(self._stop, Escalate):
             return Turn(moved=True)
         declined = self._stop if isinstance(self._stop, Decline) else None
-        return Turn("".join(self._text), tuple(self._calls), False, declined, self._error)  # noqa: FBT003  # moved
+        return Turn(
+            text="".join(self._text),
+            calls=tuple(self._calls),
+            dropped=self._dropped,
+            declined=declined,
+            error=self._error,
+        )
+
+    def _prompt(self) -> tuple[tuple[Message, ...], bool]:
+        """The conversation, and whether it ends with text of another model to go on with."""
+        messages, begun = self._state.prompt(), self._state.begun
+        if begun:
+            self._text.append(begun)
+            self._state.begun = ""
+        return messages, bool(begun)
 
     def _begin(self, place: Place, node: str, request: GenerateRequest, digest: str) -> None:
         self._started = self._state.parts.clock.monotonic()
@@ -112,26 +129,24 @@ class _Turn:
         """Decide on a call; whether the turn is over."""
         state = self._state
         self._state.saw_token()
+        call, said = event.call, state.said()
+        spec = next((one for one in state.tools if one.name == call.name), None)
+        if spec is not None:
+            call = trim(call, spec, said)
         try:
-            tool = state.parts.registry.check(event.call)
+            spec = state.parts.registry.check(call).spec
         except HomingError:
             # It will fail where calls are run, which tells the model why.
-            self._calls.append(ChosenCall(event.call))
+            self._calls.append(ChosenCall(call))
             return False
-        required = cast("Sequence[str]", tool.spec.parameters.get("required", ()))
-        said = state.said()
-        call = event.call
-        unsaid = ground(call.arguments, required, said).unsaid_optional
-        if unsaid and state.remote is None:
-            # Small models fill what nobody mentioned with something plausible.
-            kept = {name: value for name, value in call.arguments.items() if name not in unsaid}
-            call = replace(call, arguments=kept)
-        facts = CallFacts(
-            call.name, tool.spec.effect, event.signals, ground(call.arguments, required, said)
-        )
+        grounding = ground(call.arguments, required_of(spec), said)
+        facts = CallFacts(call.name, spec.effect, event.signals, grounding)
         decision = await state.settle(Point.CALL, call=facts)
         if isinstance(decision, Escalate | Decline):
             self._stop = decision
+            return True
+        if isinstance(decision, Speak):
+            self._dropped = True
             return True
         doubt = decision.reason if isinstance(decision, Ask) else ""
         self._calls.append(ChosenCall(call, doubt))
@@ -159,11 +174,13 @@ class _PhoneTurn(_Turn):
 
     async def run(self) -> Turn:
         parts = self._state.parts
+        messages, self._open = self._prompt()
         request = GenerateRequest(
             id=new_generation_id(),
-            messages=self._state.prompt(),
+            messages=messages,
             tools=self._state.tools,
             thinking=Thinking.OFF,
+            continue_last=self._open,
             sampling=Sampling(max_tokens=parts.limits.phone_tokens),
             deadline_ms=int(parts.limits.total_s * 1000),
         )
@@ -224,6 +241,9 @@ class _PhoneTurn(_Turn):
         if isinstance(decision, Escalate | Decline):
             self._stop = decision
             return True
+        if broken and self._state.tools:
+            self._dropped = True
+            return True
         self._state.announce()
         self._release()
         return False
@@ -240,16 +260,17 @@ class _PhoneTurn(_Turn):
 
 
 class _HomeTurn(_Turn):
-    """Everything is shown as it comes."""
+    """Everything is shown as it comes, but what begins like a call that cannot be read."""
 
     def __init__(self, state: RequestState, remote: Remote) -> None:
         super().__init__(state)
         self._remote = remote
+        self._held = ""
 
     async def run(self) -> Turn:
         parts = self._state.parts
         thinking = Thinking.ON if self._state.asked.thinking else Thinking.OFF
-        messages = self._state.prompt()
+        messages, continues = self._prompt()
         digest = content_hash(messages, self._state.tools, thinking)
         earlier = self._earlier(digest)
         request = GenerateRequest(
@@ -257,6 +278,7 @@ class _HomeTurn(_Turn):
             messages=messages,
             tools=self._state.tools,
             thinking=thinking,
+            continue_last=continues,
             sampling=Sampling(max_tokens=parts.limits.home_tokens),
             deadline_ms=int(parts.limits.total_s * 1000),
         )
@@ -303,18 +325,35 @@ class _HomeTurn(_Turn):
     async def _take(self, event: GenerationEvent) -> bool:
         match event:
             case TextDelta(text=text):
-                self._text.append(text)
-                self._state.show(text)
+                self._more_text(text)
             case ThinkingDelta():
                 self._state.emit(event)
             case ToolCallEvent():
+                self._release()
                 return await self._choose(event)
             case Usage() | TokenSignals():
                 pass
             case Done(reason=reason):
-                self._end(reason)
+                self._dropped = bool(_CALL.match(self._held)) and not self._calls
+                if not self._dropped:
+                    self._release()
+                    self._end(reason)
                 return True
             case Failed():
                 self._error = event.to_error()
                 return True
         return False
+
+    def _more_text(self, text: str) -> None:
+        """Show it, unless all of it so far may be a call that the parser could not read."""
+        self._state.saw_token()
+        self._held += text
+        fresh = self._state.tools and not self._text
+        if not (fresh and (len(self._held) < _SURE_CHARS or _CALL.match(self._held))):
+            self._release()
+
+    def _release(self) -> None:
+        if self._held:
+            self._text.append(self._held)
+            self._state.show(self._held)
+            self._held = ""

@@ -272,18 +272,18 @@ def test_any_contacts_file_is_read_or_refused(text: str) -> None:
 
 async def test_timers_are_set_and_listed(desk: Desk) -> None:
     assert (await desk.run("list_timers")).say == "No timer is running."
-    output = await desk.run("start_timer", duration="10 minutes", label="pasta")
+    output = await desk.run("set_timer", duration="10 minutes", label="pasta")
     assert output.say == "Timer for pasta started: 10 minutes, until 17:06:00."
-    await desk.run("start_timer", duration="1h")
+    await desk.run("set_timer", duration="1h")
     desk.clock.advance(61)
     assert (await desk.run("list_timers")).say.splitlines() == [
         "Your timers:",
         "- pasta: 8 minutes 59 seconds left",
         "- timer: 58 minutes 59 seconds left",
     ]
-    assert desk.preview("start_timer", duration="5 min") == "Start a timer: 5 minutes"
+    assert desk.preview("set_timer", duration="5 min") == "Start a timer: 5 minutes"
     with pytest.raises(InvalidDataError):
-        desk.preview("start_timer", duration="forever")
+        desk.preview("set_timer", duration="forever")
 
 
 async def test_the_time_is_told(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from homing_agent.routing.decisions import (
     Decision,
     Decline,
     Escalate,
+    Speak,
 )
 from homing_agent.routing.features import CallFacts, Features, Point, Reach
 from homing_agent.routing.grounding import Grounding
@@ -55,9 +56,9 @@ def test_a_sure_call_stays_and_says_how_sure() -> None:
     ("signals", "says"),
     [
         (replace(SURE, name_probability=0.52, name_margin=0.11), "looked alike: 52% to 41%"),
-        (replace(SURE, call_probability=0.4), "whether a tool fits: 40%"),
+        (replace(SURE, call_probability=0.2), "whether a tool fits: 20%"),
         (replace(SURE, name_probability=0.3), "which tool fits: set_reminder at 30%"),
-        (replace(SURE, lowest_argument_probability=0.1), "argument of set_reminder: 10%"),
+        (replace(SURE, lowest_argument_probability=0.05), "argument of set_reminder: 5%"),
         (replace(SURE, grammar_share=0.1), "10% left"),
     ],
 )
@@ -75,6 +76,16 @@ def test_arguments_that_nobody_said_go_home_if_the_tool_acts() -> None:
     assert isinstance(decide(at_call(grounding=invented, effect=EffectClass.READ)), CallTool)
 
 
+def test_a_made_up_act_becomes_words_where_home_cannot_be_reached() -> None:
+    invented = Grounding(0.0, "when", ())
+    for reach in (Reach.UNREACHABLE, Reach.THERE):
+        decision = decide(replace(at_call(grounding=invented), reach=reach))
+        assert isinstance(decision, Speak)
+        assert "'when' of set_reminder is not what you said" in decision.reason
+    chosen = replace(at_call(grounding=invented), route=RoutePreference.PHONE)
+    assert isinstance(decide(chosen), Speak)
+
+
 def test_an_engine_without_probabilities_is_not_doubted_for_it() -> None:
     decision = decide(at_call(None))
     assert isinstance(decision, CallTool)
@@ -83,7 +94,7 @@ def test_an_engine_without_probabilities_is_not_doubted_for_it() -> None:
 
 @pytest.mark.parametrize(
     ("first", "mean", "doubt"),
-    [(0.9, -0.2, ""), (0.1, -0.2, "how to begin: 10%"), (0.9, -2.0, "of its words: 14% each")],
+    [(0.9, -0.2, ""), (0.05, -0.2, "how to begin: 5%"), (0.9, -2.0, "of its words: 14% each")],
 )
 def test_a_halting_text_goes_home(first: float, mean: float, doubt: str) -> None:
     decision = decide(at_text(first, mean))

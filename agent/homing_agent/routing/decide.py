@@ -9,8 +9,9 @@ Hard rules come first, in this order, and no score overrides them:
 3. `--route home`: home. If home cannot be reached the phone answers, and says so.
 4. A call that acts while text from outside is in the context: a person looks at it.
 
-Then the score: a call or text that the rule doubts goes home. Where it cannot, a call that acts is
-put to a person with the doubt said, and anything else goes ahead with its low confidence shown.
+Then the score: a call or text that the rule doubts goes home. Where it cannot, a call whose
+arguments nobody said is dropped and the model answers in words, any other call that acts is put to
+a person with the doubt said, and the rest goes ahead with its low confidence shown.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from homing_agent.routing.decisions import (
     Decision,
     Decline,
     Escalate,
+    Speak,
 )
 from homing_agent.routing.features import Features, Point, Reach
 from homing_agent.routing.score import MarginRule, ScoreRule
@@ -137,6 +139,8 @@ def _scored(features: Features, judged: Judgement) -> Decision:
     reason = reason or _sure(judged, there=there)
     if features.call is None:
         return Answer(reason, judged.confidence)
+    if judged.invented:
+        return Speak(reason, judged.confidence)
     # The person who said --route phone has taken the phone's judgement upon themselves.
     chosen = features.route is RoutePreference.PHONE
     if judged.doubt and features.call.effect is not EffectClass.READ and not chosen:

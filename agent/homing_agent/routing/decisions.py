@@ -36,6 +36,14 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Speak:
+    """Drop the call, which the model made up, and let it answer in words instead."""
+
+    reason: str
+    confidence: float = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class Decline:
     """Neither the phone nor home may or can do it.
 
@@ -60,4 +68,4 @@ class Escalate:
     confidence: float = UNKNOWN
 
 
-Decision: TypeAlias = Answer | CallTool | Ask | Decline | Escalate
+Decision: TypeAlias = Answer | CallTool | Ask | Speak | Decline | Escalate

@@ -24,10 +24,12 @@ class Judgement:
     Attributes:
         confidence: in [0, 1]; negative if it cannot tell.
         doubt: why the phone should not be relied on, for a person; empty if it may be.
+        invented: whether the call's arguments are the model's own invention.
     """
 
     confidence: float
     doubt: str
+    invented: bool = False
 
 
 class ScoreRule(Protocol):
@@ -65,10 +67,11 @@ class MarginRule:
         if call.grounding.lowest_share < needed:
             unsaid = f"{call.grounding.weakest!r} of {call.name} is not what you said"
         if call.signals is None:
-            return Judgement(UNKNOWN, unsaid)
+            return Judgement(UNKNOWN, unsaid, bool(unsaid))
         signals = call.signals
         confidence = signals.call_probability * signals.name_probability
-        return Judgement(_within(confidence), self._call_doubt(call, signals) or unsaid)
+        doubt = unsaid or self._call_doubt(call, signals)
+        return Judgement(_within(confidence), doubt, bool(unsaid))
 
     def _call_doubt(self, call: CallFacts, signals: CallSignals) -> str:
         limits = self._limits

@@ -1,7 +1,8 @@
 """Every number of the routing rule, in one place.
 
-None of them is calibrated: they are cautious first guesses for a small model at four bits, and say
-nothing about an error rate. A calibrated rule replaces `MarginRule`, not this table's readers.
+None of them is calibrated: they are first guesses from a few dozen requests that were tried by hand
+on the 0.5B stand-in at four bits, and say nothing about an error rate. A calibrated rule replaces
+`MarginRule`, not this table's readers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ class Thresholds:
     """Below these the phone's own model counts as doubtful. Probabilities are in [0, 1].
 
     Attributes:
-        call_probability: of opening a call at all.
+        call_probability: of the token that opened the call. A small model that wants to call a tool
+            spreads its belief over several ways to begin, so this is well below its wish to call.
         name_probability: of the whole tool name.
         name_margin: between the best and second-best token of the name.
         argument_probability: of the least likely token in the arguments.
@@ -27,15 +29,15 @@ class Thresholds:
         context_share: of the phone's context, how much a prompt may fill.
     """
 
-    call_probability: float = 0.5
+    call_probability: float = 0.3
     name_probability: float = 0.5
     name_margin: float = 0.2
-    argument_probability: float = 0.2
+    argument_probability: float = 0.1
     grammar_share: float = 0.2
     said_share: float = 0.5
     said_share_read: float = 0.0
-    text_first_probability: float = 0.15
-    text_token_probability: float = 0.3
+    text_first_probability: float = 0.1
+    text_token_probability: float = 0.7
     failures: int = 2
     context_share: float = 0.75
 

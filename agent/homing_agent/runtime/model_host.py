@@ -61,6 +61,8 @@ class ModelStatus:
     @property
     def percent(self) -> int:
         """How much of the step is done; 0 if unknown."""
+        if self.phase is Phase.READY:
+            return 100
         return min(100 * self.done // self.total, 100) if self.total > 0 else 0
 
 

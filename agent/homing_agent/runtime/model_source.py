@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from homing_inference.engine import Engine
 
 
-_WHOLE = 1000
-
-
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which model, and how to run it.
@@ -78,7 +75,7 @@ class CatalogSource:
             file.name,
             Phase.LOADING,
             step=f"loading {file.name}",
-            total=_WHOLE,
+            total=file.size,
             stand_in=file.stand_in,
             quantization=file.quantization,
             sha256=file.sha256,
@@ -89,5 +86,5 @@ class CatalogSource:
             context_tokens=wanted.context_tokens,
             threads=wanted.threads,
             gpu_layers=wanted.gpu_layers,
-            on_progress=lambda share: report(replace(loading, done=int(share * _WHOLE))),
+            on_progress=lambda share: report(replace(loading, done=int(share * file.size))),
         )

@@ -45,7 +45,7 @@ _ADD = ToolSpec(
         "properties": {
             "title": {"type": "string", "minLength": 1},
             "when": {"type": "string", "description": "start in the user's words"},
-            "duration": {"type": "string", "description": "such as 2 hours"},
+            "duration": {"type": "string", "description": "length in the user's words"},
         },
         "required": ["title", "when"],
     },

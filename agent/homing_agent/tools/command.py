@@ -40,18 +40,7 @@ async def run_command(
     if path is None or any("\0" in argument for argument in arguments):
         msg = f"{name} cannot be run"
         raise UnavailableError(msg, "Install the termux-api package and the Termux:API app.")
-    try:
-        process = await asyncio.create_subprocess_exec(
-            path,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        msg = f"{name} cannot be run: {error.strerror or 'the system refused it'}"
-        raise UnavailableError(msg, "Check that it is installed and executable.") from error
+    process = await _start(name, path, arguments)
     try:
         async with asyncio.timeout(timeout_s):
             output, _ = await process.communicate(stdin.encode("utf-8", "replace"))
@@ -64,6 +53,30 @@ async def run_command(
         msg = f"{name} failed with status {process.returncode}"
         raise UnavailableError(msg, "Run it by hand to see why.")
     return output[:_MOST_BYTES].decode("utf-8", "replace")
+
+
+async def _start(name: str, path: str, arguments: Sequence[str]) -> asyncio.subprocess.Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            path,
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except OSError as error:
+        msg = f"{name} cannot be run: {error.strerror or 'the system refused it'}"
+        raise UnavailableError(msg, "Check that it is installed and executable.") from error
+    except asyncio.CancelledError:
+        # Left to itself, asyncio would kill the command alone and wait for what it started.
+        await asyncio.wait({starting})
+        if not starting.cancelled() and starting.exception() is None:
+            await _end(starting.result())
+        raise
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

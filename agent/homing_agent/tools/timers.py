@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _LONGEST = timedelta(days=7)
 _MOST_LABEL = 120
 _START = ToolSpec(
-    name="start_timer",
+    name="set_timer",
     description="Start a countdown timer.",
     parameters={
         "type": "object",
         "properties": {
-            "duration": {"type": "string", "description": "such as 10 minutes"},
+            "duration": {"type": "string", "description": "length in the user's words"},
             "label": {"type": "string"},
         },
         "required": ["duration"],

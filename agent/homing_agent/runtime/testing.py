@@ -1,0 +1,48 @@
+"""Fakes for the boundaries of resident processes. They ship with the package."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from homing_agent.runtime.model_host import ModelStatus, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homing_core.errors import HomingError
+    from homing_inference.engine import Engine
+
+
+class HeldSource:
+    """A `ModelSource` that waits until it is told what comes of it.
+
+    Args:
+        engine: what is loaded in the end.
+        ready: whether that is at once.
+    """
+
+    def __init__(self, engine: Engine, *, ready: bool = True) -> None:
+        """Hold the engine."""
+        self._engine = engine
+        self._go = asyncio.Event()
+        self._error: HomingError | None = None
+        self.report: Callable[[ModelStatus], None] | None = None
+        self.asked = asyncio.Event()
+        if ready:
+            self._go.set()
+
+    def finish(self, error: HomingError | None = None) -> None:
+        """Load now, or fail."""
+        self._error = error
+        self._go.set()
+
+    async def load(self, report: Callable[[ModelStatus], None]) -> Engine:
+        """Wait for `finish`."""
+        self.report = report
+        report(ModelStatus(self._engine.info.model, Phase.LOADING, stand_in=True))
+        self.asked.set()
+        await self._go.wait()
+        if self._error is not None:
+            raise self._error
+        return self._engine
