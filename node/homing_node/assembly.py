@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from homing_agent.runtime.localsocket import add_local_port
 from homing_agent.runtime.lock import DataDirLock
 from homing_agent.runtime.logs import get_logger
+from homing_agent.runtime.model_host import ModelHost, Phase
 from homing_agent.runtime.paths import prepare_data_dir
 from homing_core.clock import SystemClock
 from homing_core.labels import clean_label
@@ -30,7 +31,6 @@ from homing_node.binding import bind_tls
 from homing_node.describe import NodeFacts
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
-from homing_node.models import ModelHost, Phase
 from homing_node.pairing import PairingDoor
 from homing_node.rpc.control_service import ControlService
 from homing_node.rpc.health import Health
@@ -42,6 +42,7 @@ from homing_node.rpc.servers import control_server, main_server
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
+    from homing_agent.runtime.model_host import ModelSource
     from homing_agent.runtime.paths import ProgramPaths
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from homing_discovery.boundaries import Announcer
 
     from homing_node.config import NodeConfig
-    from homing_node.models import ModelSource
 
 _SWEEP_S = 30.0
 _GRACE_S = 1.0

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from homing_agent.runtime import sdnotify
 from homing_agent.runtime.logs import get_logger
+from homing_agent.runtime.model_host import Phase
 from homing_agent.runtime.signals import stop_on_signals
 
 from homing_node.assembly import NodeOptions, RunningNode, running_node
-from homing_node.models import Phase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from homing_node.models import ModelHost, ModelStatus
+    from homing_agent.runtime.model_host import ModelHost, ModelStatus
 
 _log = get_logger(__name__)
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from homing_agent.runtime.model_host import Phase
 from homing_core.access import DeviceRole
 from homing_core.nodes import NodeInfo, NodeLoad, ServedModel
 from homing_core.tools import Place
 
-from homing_node.models import Phase
-
 if TYPE_CHECKING:
+    from homing_agent.runtime.model_host import ModelHost
     from homing_core.ids import DeviceId
     from homing_crypto.guard import Caller
 
     from homing_node.generations.runner import Generations
-    from homing_node.models import ModelHost
 
 _MS = 1000.0
 _MAX_SEQUENCES = 1

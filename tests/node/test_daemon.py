@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from homing_agent.runtime import sdnotify
+from homing_agent.runtime.model_host import ModelStatus, Phase
 from homing_agent.runtime.paths import program_paths
+from homing_agent.runtime.testing import HeldSource
 from homing_core.errors import UnavailableError
 from homing_core.generation import Failed, GenerateRequest, Numbered, TextDelta
 from homing_core.ids import DeviceId, new_generation_id
@@ -24,8 +26,6 @@ from homing_node.cli.options import Setup
 from homing_node.cli.screen import JsonLines, Screen
 from homing_node.config import DiscoverySection
 from homing_node.daemon import run_daemon
-from homing_node.models import ModelStatus, Phase
-from homing_node.testing import HeldSource
 from rich.console import Console
 from support.fed_engine import FedEngine
 from support.node_rig import LOOPBACK, node_rig, send_raw, within

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+from homing_agent.runtime.model_host import ModelStatus, Phase
 from homing_core.access import DeviceRole, Scope
 from homing_core.errors import (
     ConflictError,
@@ -26,7 +27,6 @@ from homing_core.generation import (
 from homing_core.ids import new_generation_id
 from homing_core.messages import user
 from homing_core.tools import Place
-from homing_node.models import ModelStatus, Phase
 from homing_node.rpc.rules import MAIN_RULES
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.codec.nodes import decode_node_info

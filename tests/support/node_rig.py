@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import grpc.aio
 import pytest
 from homing_agent.runtime.paths import program_paths
+from homing_agent.runtime.testing import HeldSource
 from homing_core.access import DeviceRole, Scope
 from homing_core.clock import SystemClock
 from homing_crypto.credentials import client_channel
@@ -20,7 +21,6 @@ from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.assembly import NodeOptions, RunningNode, running_node
 from homing_node.config import DiscoverySection, ListenSection, NodeConfig, NodeSection
 from homing_node.rpc.control_client import ControlClient
-from homing_node.testing import HeldSource
 from homing_proto.codec.events import decode_numbered
 from homing_proto.v1 import inference_pb2, inference_pb2_grpc, node_pb2_grpc
 from support.fed_engine import FedEngine

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from homing_agent.runtime.cli import print_json
+from homing_agent.runtime.model_host import Phase
 from homing_inference.catalog.console import FetchBar
 
 from homing_node.cli.console import SHORT_ID, safe
-from homing_node.models import Phase
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from homing_agent.runtime.model_host import ModelStatus
     from rich.console import Console
 
     from homing_node.assembly import RunningNode
     from homing_node.cli.options import Setup
-    from homing_node.models import ModelStatus
 
 
 class Silence:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     import grpc
+    from homing_agent.runtime.model_host import ModelHost
     from homing_core.ids import DeviceId
     from homing_crypto.trust import TrustStore
 
     from homing_node.describe import NodeFacts
     from homing_node.generations.runner import Generations
-    from homing_node.models import ModelHost
 
     Context = grpc.aio.ServicerContext[Any, Any]
 

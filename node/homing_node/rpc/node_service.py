@@ -13,9 +13,9 @@ from homing_node.describe import NodeFacts, describe_node
 
 if TYPE_CHECKING:
     import grpc
+    from homing_agent.runtime.model_host import ModelHost
 
     from homing_node.generations.runner import Generations
-    from homing_node.models import ModelHost
 
     Context = grpc.aio.ServicerContext[Any, Any]
 
