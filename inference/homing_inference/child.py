@@ -24,6 +24,7 @@ from homing_proto.codec.engine import (
     StartGeneration,
     WarmFailed,
     WarmPrefix,
+    decode_engine_command,
     decode_engine_report,
     encode_engine_command,
 )
@@ -212,12 +213,14 @@ class EngineChild:
 
         Raises:
             UnavailableError: the child is gone.
-            InvalidDataError: it has no form on the wire.
+            InvalidDataError: it has no form on the wire, or the child would not take it.
         """
-        content = frame(encode_engine_command(command))
+        content = encode_engine_command(command)
+        # A child ends itself on a command that it cannot read; one odd request must not do that.
+        decode_engine_command(content)
         if not self._alive:
             raise self._farewell
-        self._writer.write(content)
+        self._writer.write(frame(content))
 
     async def _listen(self) -> None:
         frames = FrameReader()

@@ -101,6 +101,7 @@ class ScriptedEngine:
                     if isinstance(step, asyncio.Event):
                         await step.wait()
                         continue
+                    await asyncio.sleep(0)  # others get a turn, as with a real engine
                     ended = isinstance(step, Done | Failed)
                     yield step
         finally:
