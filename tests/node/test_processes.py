@@ -1,4 +1,4 @@
-"""The daemon as a real process, with a real model."""
+"""The daemon as a real process, with a real engine and a tiny model."""
 
 from __future__ import annotations
 
