@@ -43,6 +43,11 @@ class Agent:
         self._prefix_tokens = 0
         self._live: set[RequestId] = set()
 
+    @property
+    def busy(self) -> bool:
+        """Whether any request is being worked on."""
+        return bool(self._live)
+
     async def warm(self) -> WarmedPrefix:
         """Have the engine compute and pin the prefix that every request begins with.
 

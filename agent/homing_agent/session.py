@@ -106,9 +106,11 @@ class Session:
             return None
         if turn.declined is not None:
             return self._state.declined(turn.declined, self._runner.steps)
-        if turn.dropped:
+        if turn.dropped and self._state.tools:
             self._state.tools = ()  # it may have had something to say all the same
             return None
+        if turn.dropped:
+            turn = Turn(error=UnavailableError("the model said nothing", "Say it in other words."))
         if turn.error is None and not turn.calls:
             if not turn.text.strip() and self._words:
                 self._state.show_apart(self._words)  # a model that did it and has nothing to add

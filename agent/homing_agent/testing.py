@@ -9,6 +9,7 @@ from homing_core.approvals import SignedApproval, Verdict
 from homing_core.errors import HomingError, UnavailableError
 from homing_core.generation import Numbered
 from homing_core.ids import DeviceId
+from homing_core.provenance import Trust
 from homing_core.tools import EffectClass, Place, ToolSpec
 
 from homing_agent.journal.memory import MemoryJournal
@@ -276,13 +277,14 @@ class FakeNotifier:
 def fake_spec(
     name: str = "act", effect: EffectClass = EffectClass.WRITE, *, idempotent: bool = False
 ) -> ToolSpec:
-    """A tool that takes an optional text."""
+    """A tool that takes an optional text, and whose results are trusted."""
     return ToolSpec(
         name=name,
         description=f"Does {name}.",
         parameters={"type": "object", "properties": {"text": {"type": "string"}}},
         effect=effect,
         idempotent=idempotent,
+        output_trust=Trust.TRUSTED,
     )
 
 

@@ -241,7 +241,7 @@ class _PhoneTurn(_Turn):
         if isinstance(decision, Escalate | Decline):
             self._stop = decision
             return True
-        if broken and self._state.tools:
+        if isinstance(decision, Speak):
             self._dropped = True
             return True
         self._state.announce()

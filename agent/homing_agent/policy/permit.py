@@ -137,7 +137,7 @@ def _reason(spec: ToolSpec, topics: frozenset[Topic], context: PermitContext) ->
         parts.append(f"it concerns {', '.join(sorted(_TOPICS[topic] for topic in topics))}")
     if context.untrusted:
         parts.append("text from outside is in the conversation")
-    if context.doubt:
+    if context.doubt and context.doubt not in parts:
         parts.append(context.doubt)
     return "; ".join(parts)
 

@@ -5,7 +5,8 @@ Hard rules come first, in this order, and no score overrides them:
 1. `--route phone`, or content that may not leave the phone: it stays. Together with `--route home`
    the latter is a contradiction and is declined.
 2. Two failures on the phone, a broken engine, a call that cannot be read, or a prompt longer than
-   the phone can hold: home; declined where it cannot go there.
+   the phone can hold: home. Where it cannot go there, the model answers without tools instead of
+   the unreadable call, and the rest is declined.
 3. `--route home`: home. If home cannot be reached the phone answers, and says so.
 4. A call that acts while text from outside is in the context: a person looks at it.
 
@@ -62,6 +63,7 @@ class Rules:
 
 DEFAULT_RULES = Rules()
 _OTHER_WORDS = "Say it in other words, or try again with home in reach."
+_BROKEN = "the phone's model wrote a call that cannot be read"
 _FIRST = "the phone tries first"
 
 
@@ -80,11 +82,7 @@ def _hard(features: Features, limits: Thresholds) -> Decision | None:
         )
     unable = _unable(features, limits)
     if unable is not None:
-        reason, code, hint = unable
-        stays = _stays(features)
-        if not stays:
-            return Escalate(reason)
-        return Decline(f"{reason}, and {stays}", code, hint)
+        return _elsewhere(features, *unable)
     if features.route is RoutePreference.HOME and features.reach is Reach.UNKNOWN:
         return Escalate("you asked for home")
     if (
@@ -96,20 +94,25 @@ def _hard(features: Features, limits: Thresholds) -> Decision | None:
     return None
 
 
+def _elsewhere(features: Features, reason: str, code: ErrorCode, hint: str) -> Decision:
+    """What to do where the phone's own model is useless."""
+    stays = _stays(features)
+    if not stays:
+        return Escalate(reason)
+    if reason == _BROKEN and features.tools:
+        return Speak(f"{reason}, and {stays}")
+    return Decline(f"{reason}, and {stays}", code, hint)
+
+
 def _unable(features: Features, limits: Thresholds) -> tuple[str, ErrorCode, str] | None:
     """What makes the phone's own model useless here, if anything does."""
     if features.reach is Reach.THERE:
         return None
     if features.engine_failed or features.failures >= limits.failures:
         what = features.failure or "the phone failed"
-        return (
-            what,
-            ErrorCode.UNAVAILABLE,
-            "Say it in other words, or try again with home in reach.",
-        )
-    if features.broken_call:
-        what = "the phone's model wrote a call that cannot be read"
         return what, ErrorCode.UNAVAILABLE, _OTHER_WORDS
+    if features.broken_call:
+        return _BROKEN, ErrorCode.UNAVAILABLE, _OTHER_WORDS
     budget = int(features.context_tokens * limits.context_share)
     if features.context_tokens and features.prompt_tokens > budget:
         reason = f"about {features.prompt_tokens} tokens are more than the phone's {budget}"
