@@ -25,11 +25,13 @@ class Prompt:
         prefix_length: characters of `text` that system message and tools alone account for, so
             that they can be computed once; 0 if the template mixes them with the conversation.
         starts_in_thinking: whether the model's first token already stands inside a think block.
+        continues_text: whether it goes on behind words of the same answer.
     """
 
     text: str
     prefix_length: int
     starts_in_thinking: bool = False
+    continues_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,19 @@ class ChatFormat(Protocol):
         """The text in which a model writes these calls; `parser` with the same tools reads it."""
         ...
 
-    def parser(self, tools: Sequence[ToolSpec], *, starts_in_thinking: bool = False) -> Parser:
-        """A fresh parser for one answer. Knowing the tools lets it read typed arguments."""
+    def parser(
+        self,
+        tools: Sequence[ToolSpec],
+        *,
+        starts_in_thinking: bool = False,
+        continues_text: bool = False,
+    ) -> Parser:
+        """A fresh parser for one answer. Knowing the tools lets it read typed arguments.
+
+        Args:
+            tools: what the model was offered.
+            starts_in_thinking: as the prompt says.
+            continues_text: as the prompt says; only the very start of an answer may be a call
+                without marks.
+        """
         ...

@@ -57,15 +57,22 @@ class AnswerParser:
     Args:
         tools: the tools that the model was offered; they type the values of calls.
         starts_in_thinking: whether the answer begins inside a think block.
+        continues_text: whether it goes on behind words, so that nothing in it is fresh.
         calls: whether to look for calls at all.
     """
 
     def __init__(
-        self, tools: Sequence[ToolSpec], *, starts_in_thinking: bool = False, calls: bool = True
+        self,
+        tools: Sequence[ToolSpec],
+        *,
+        starts_in_thinking: bool = False,
+        continues_text: bool = False,
+        calls: bool = True,
     ) -> None:
         """Stand before the first character."""
         self._tools = {tool.name: tool for tool in tools}
-        self._mode = _Mode.THINKING if starts_in_thinking else _Mode.FRESH
+        start = _Mode.TEXT if continues_text else _Mode.FRESH
+        self._mode = _Mode.THINKING if starts_in_thinking else start
         self._calls = calls
         self._region: CallRegion | None = None
         self._buffer = ""

@@ -46,6 +46,9 @@ class PlainFormat(TemplatedFormat):
         tools: Sequence[ToolSpec],  # noqa: ARG002  # there is no form for calls
         *,
         starts_in_thinking: bool = False,
+        continues_text: bool = False,
     ) -> AnswerParser:
         """A parser that knows thinking and text."""
-        return AnswerParser((), starts_in_thinking=starts_in_thinking, calls=False)
+        return AnswerParser(
+            (), starts_in_thinking=starts_in_thinking, continues_text=continues_text, calls=False
+        )

@@ -70,6 +70,7 @@ class Renderer:
             text,
             len(prefix) if text.startswith(prefix) else 0,
             starts_in_thinking=_in_thinking(text, continued=continue_last),
+            continues_text=continue_last and bool(messages[-1].text),
         )
 
     def prefix(

@@ -67,7 +67,13 @@ class TemplatedFormat:
         return self._renderer.prefix(messages, tools, thinking)
 
     def parser(
-        self, tools: Sequence[ToolSpec], *, starts_in_thinking: bool = False
+        self,
+        tools: Sequence[ToolSpec],
+        *,
+        starts_in_thinking: bool = False,
+        continues_text: bool = False,
     ) -> AnswerParser:
         """A fresh parser for one answer; it reads both call syntaxes, since models mix them."""
-        return AnswerParser(tools, starts_in_thinking=starts_in_thinking)
+        return AnswerParser(
+            tools, starts_in_thinking=starts_in_thinking, continues_text=continues_text
+        )

@@ -171,6 +171,7 @@ def test_going_on_equals_having_gone_on(chat: ChatFormat) -> None:
     opening = fresh.text.replace("model", "assistant") if chat.name == "plain" else fresh.text
     assert partly.text == opening + "Hello wor"
     assert partly.prefix_length == fresh.prefix_length
+    assert (partly.continues_text, fresh.continues_text) == (True, False)
 
 
 def test_a_partial_thought_is_continued_inside_the_think_block(qwen35: ChatFormat) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from gguf import GGUFReader
 from homing_core.errors import InvalidDataError
 from homing_core.generation import Thinking
 from homing_core.messages import system, user
 from homing_inference.formats.select import choose
+from llama_cpp import Llama
 from support.answers import tool
 from support.templates import HERMES, PLAIN
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from homing_inference.formats.base import ChatFormat
 
 
 def test_each_template_gets_its_format(qwen35_chat_template: str) -> None:
@@ -26,8 +24,8 @@ def test_each_template_gets_its_format(qwen35_chat_template: str) -> None:
 
 
 def test_the_real_stand_in_speaks_hermes(stand_in_phone: Path) -> None:
-    field = GGUFReader(stand_in_phone).fields["tokenizer.chat_template"]
-    chat: ChatFormat = choose(bytes(field.parts[field.data[0]]).decode(), eos="<|im_end|>")
+    facts = Llama(str(stand_in_phone), vocab_only=True, verbose=False).metadata
+    chat = choose(facts["tokenizer.chat_template"], "", "<|im_end|>", facts["general.architecture"])
     prompt = chat.render([system("Be brief."), user("Hi")], [tool("note")], Thinking.OFF)
     assert chat.name == "hermes-json"
     assert not chat.can_think

@@ -45,6 +45,13 @@ def test_a_partial_answer_goes_on_with_its_blank() -> None:
     assert AnswerParser(TOOLS).feed(" world") == [ParsedText(" world")]
 
 
+def test_behind_words_only_marks_open_a_call() -> None:
+    json_call = '{"name": "note", "arguments": {"text": "milk"}}'
+    assert read(AnswerParser(TOOLS), json_call).calls == [("note", {"text": "milk"})]
+    assert read(AnswerParser(TOOLS, continues_text=True), json_call).text == json_call
+    assert read(AnswerParser(TOOLS, continues_text=True), _CALL).calls
+
+
 @pytest.mark.parametrize("starts", [True, False])
 def test_thinking_is_kept_apart(*, starts: bool) -> None:
     text = "\nIt is a note.\n</think>\n\nDone."
