@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from homing_discovery.addresses import Address
+    from homing_core.addresses import Address
+
     from homing_discovery.hints import Hint
 
 MAX_LAST_GOOD = 4

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from homing_core.errors import InvalidDataError
 
 if TYPE_CHECKING:
+    from homing_core.addresses import Address
     from homing_core.ids import DeviceId
-
-    from homing_discovery.addresses import Address
 
 SERVICE_TYPE = "_homing._tcp.local."
 PROTOCOL_VERSION = 1

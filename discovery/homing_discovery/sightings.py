@@ -17,7 +17,7 @@ from homing_discovery.hints import MAX_ADDRESSES, MAX_ADDRESSES_PER_ANNOUNCEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from homing_discovery.addresses import Address
+    from homing_core.addresses import Address
 
 MAX_WANTED = 256
 """Nodes that a phone can be waiting for."""

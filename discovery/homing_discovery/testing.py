@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from homing_core.addresses import Address
 from homing_core.clock import Clock, SystemClock
 from homing_core.errors import UnavailableError
 
-from homing_discovery.addresses import Address, parse_hint_address
+from homing_discovery.addresses import parse_hint_address
 from homing_discovery.board import HintBoard
 from homing_discovery.boundaries import NetworkState
 from homing_discovery.hints import PROTOCOL_VERSION, Announcement

@@ -7,8 +7,9 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from homing_core.addresses import Address, parse_address
 from homing_core.errors import ConfigError, InvalidDataError
-from homing_crypto.pairing.addresses import MAX_ADDRESSES, Address, parse_address
+from homing_crypto.pairing.proof import MAX_ADDRESSES
 from homing_discovery.interfaces import local_interfaces, select
 
 from homing_node.binding import ANY_HOSTS, IPV4_ANY
@@ -61,8 +62,8 @@ def _advertised(text: str) -> tuple[str, int]:
         pass
     try:
         if text.endswith("]") or ":" not in text:
-            return parse_address(f"{text}:1").host, 0
-        address = parse_address(text)
+            return parse_address(f"{text}:1", error=InvalidDataError).host, 0
+        address = parse_address(text, error=InvalidDataError)
     except InvalidDataError as error:
         msg = "listen.advertise holds something that is not an address"
         raise ConfigError(msg, "Write host or host:port, such as home.example:47100.") from error

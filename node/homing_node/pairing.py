@@ -10,9 +10,9 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from homing_agent.runtime.logs import get_logger
+from homing_core.addresses import parse_address
 from homing_core.errors import ConflictError, HomingError
 from homing_crypto.credentials import pairing_server_credentials
-from homing_crypto.pairing.addresses import parse_address
 from homing_crypto.pairing.link import PairingLink, new_secret
 from homing_crypto.pairing.machine import (
     LINGER_S,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 from homing_core.access import DeviceRole, Scope
+from homing_core.addresses import Address
 from homing_core.errors import (
     ConflictError,
     HomingError,
@@ -21,7 +22,6 @@ from homing_core.errors import (
 )
 from homing_core.testing import FakeClock
 from homing_crypto.credentials import pairing_channel, pairing_server_credentials
-from homing_crypto.pairing.addresses import Address
 from homing_crypto.pairing.client import PhoneSide, accept_answer, start_pairing
 from homing_crypto.pairing.link import PairingLink, new_secret, parse_link
 from homing_crypto.pairing.machine import NodeSide, Pairing, answer_to, open_pairing, step

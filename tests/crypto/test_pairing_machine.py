@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from homing_core.access import DeviceRole, Scope
+from homing_core.addresses import Address
 from homing_core.errors import (
     ConflictError,
     HomingError,
@@ -15,7 +16,6 @@ from homing_core.errors import (
 from homing_core.tools import Place
 from homing_crypto.certificates import CheckedCertificate, check_certificate
 from homing_crypto.devices import scopes_for
-from homing_crypto.pairing.addresses import Address
 from homing_crypto.pairing.client import PhoneSide, accept_answer, start_pairing
 from homing_crypto.pairing.link import PairingLink, new_secret
 from homing_crypto.pairing.machine import (

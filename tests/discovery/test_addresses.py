@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from homing_core.addresses import Address, parse_address
 from homing_core.errors import HomingError, InvalidDataError, UsageError
-from homing_discovery.addresses import Address, parse_address, parse_hint_address
+from homing_discovery.addresses import parse_hint_address
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

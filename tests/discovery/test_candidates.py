@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from homing_discovery.addresses import Address
+from homing_core.addresses import Address
 from homing_discovery.candidates import MAX_HINTED, MAX_LAST_GOOD, MAX_STATIC, AddressBook
 from homing_discovery.hints import Hint
 from hypothesis import given, settings

@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
+from homing_core.addresses import Address
 from homing_core.errors import UnavailableError
-from homing_discovery.addresses import Address
 from homing_discovery.announcer import ZeroconfAnnouncer
 from homing_discovery.browser import ZeroconfBrowser
 from homing_discovery.hints import Announcement

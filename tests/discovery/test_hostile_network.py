@@ -8,7 +8,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_discovery.addresses import Address
+from homing_core.addresses import Address
 from homing_discovery.announcer import ZeroconfAnnouncer
 from homing_discovery.browser import MAX_PENDING, ZeroconfBrowser
 from homing_discovery.hints import SERVICE_TYPE, Announcement

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from homing_discovery.addresses import Address
+from homing_core.addresses import Address
 from homing_discovery.hints import MAX_ADDRESSES, MAX_ADDRESSES_PER_ANNOUNCEMENT
 from homing_discovery.sightings import MAX_UNWANTED, MAX_WANTED, Sighting, Sightings
 from hypothesis import given, settings

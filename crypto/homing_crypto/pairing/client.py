@@ -7,14 +7,15 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from homing_core.addresses import parse_address
 from homing_core.errors import IntegrityError, InvalidDataError
 from homing_core.labels import clean_label
 from homing_core.tools import Place
 
 from homing_crypto.keys import verify_hpke_key
 from homing_crypto.nodes import KnownNode
-from homing_crypto.pairing.addresses import MAX_ADDRESSES, parse_address
 from homing_crypto.pairing.proof import (
+    MAX_ADDRESSES,
     MAX_NAME,
     NONCE_BYTES,
     PairAnswer,
@@ -114,5 +115,7 @@ def _readable(texts: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for text in texts:
         with contextlib.suppress(InvalidDataError):
-            found[str(parse_address(text))] = None
+            address = parse_address(text, error=InvalidDataError)
+            if "%" not in address.host:  # a zone means something on the node only
+                found[str(address)] = None
     return tuple(found)[:MAX_ADDRESSES]

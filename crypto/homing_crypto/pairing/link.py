@@ -17,9 +17,10 @@ import secrets
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from homing_core.addresses import Address, parse_address
 from homing_core.errors import HomingError, InvalidDataError
 
-from homing_crypto.pairing.addresses import MAX_ADDRESSES, Address, parse_address
+from homing_crypto.pairing.proof import MAX_ADDRESSES
 
 VERSION = 1
 SECRET_BYTES = 16
@@ -116,7 +117,10 @@ def _addresses(text: str) -> tuple[Address, ...]:
     parts = text.split(",")
     if len(parts) > MAX_ADDRESSES:
         raise ValueError
-    return tuple(map(parse_address, parts))
+    found = tuple(parse_address(part, error=InvalidDataError) for part in parts)
+    if any("%" in address.host for address in found):
+        raise ValueError  # a zone means something on the node only
+    return found
 
 
 def _number(text: str) -> int:

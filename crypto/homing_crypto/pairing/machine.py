@@ -19,7 +19,6 @@ from homing_core.labels import clean_label
 from homing_crypto.certificates import CheckedCertificate, check_certificate
 from homing_crypto.devices import PairedDevice, scopes_for
 from homing_crypto.keys import verify_hpke_key
-from homing_crypto.pairing.addresses import MAX_ADDRESSES
 from homing_crypto.pairing.link import SECRET_BYTES, link_id
 from homing_crypto.pairing.outcomes import (
     Accepted,
@@ -30,6 +29,7 @@ from homing_crypto.pairing.outcomes import (
     WrongProof,
 )
 from homing_crypto.pairing.proof import (
+    MAX_ADDRESSES,
     MAX_NAME,
     NONCE_BYTES,
     PAIRING_VERSION,

@@ -17,7 +17,7 @@ from homing_core.errors import IntegrityError, UnavailableError
 from homing_crypto.certificates import CheckedCertificate, check_certificate
 
 if TYPE_CHECKING:
-    from homing_crypto.pairing.addresses import Address
+    from homing_core.addresses import Address
 
 FETCH_TIMEOUT_S = 5.0
 """How long connecting and the handshake may take together, in seconds."""

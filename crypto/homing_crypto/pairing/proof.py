@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PAIRING_VERSION = 1
 NONCE_BYTES = 32
 PROOF_BYTES = hashlib.sha256().digest_size
+MAX_ADDRESSES = 8
+"""More addresses than this are not kept."""
 MAX_NAME = 64
 """Longest name of either side, in characters."""
 
