@@ -1,81 +1,158 @@
-"""Reaching the resident process, and starting it where it does not run."""
+"""Reaching the resident process, starting it where it does not run, and ending it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from homing_agent.runtime.localsocket import SocketState, open_local_channel, probe
 from homing_agent.runtime.paths import prepare_data_dir, socket_path
 from homing_core.errors import ConflictError, HomingError, UnavailableError, error_from_code
 
+from homing_client.model_choice import canonical_model
 from homing_client.rpc.phone_calls import PhoneCalls
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
+
+    from homing_agent.runtime.paths import ProgramPaths
 
     from homing_client.cli.options import Setup
+    from homing_client.rpc.phone_calls import ResidentStatus
 
 START_S = 30.0
 """How long the resident process may take to open its socket; its model comes later."""
-_BUSY_TRIES = 50
-_BUSY_S = 0.1
+STOP_S = 40.0
+"""How long it may take to leave: a tool that runs is let end first."""
+_LOOK_S = 0.05
+"""The kernel says nothing when a lock is let go, so it is looked this often."""
 _MOST_REPORT = 4096
+_START_WITH = "homing serve"
+
+
+def _silent(_: str) -> None:
+    """Nobody watches."""
 
 
 @contextlib.asynccontextmanager
-async def attached(setup: Setup, *, start: bool = True) -> AsyncGenerator[PhoneCalls]:
+async def attached(
+    setup: Setup, *, start: bool = True, tell: Callable[[str], None] = _silent
+) -> AsyncGenerator[PhoneCalls]:
     """The resident process's service; the process is started if it does not run.
+
+    If it runs with another model than the one that was asked for, it is started anew.
 
     Args:
         setup: places, and what to start it with.
         start: whether to start it.
+        tell: shows a line about what takes a moment.
 
     Raises:
         UnavailableError: it does not run, and was not to be started or did not come up.
+        ConflictError: it runs with another model and is at work.
         HomingError: what it said when it could not start.
     """
     paths = setup.paths
-    if start and probe(socket_path(paths)) is not SocketState.LIVE:
-        prepare_data_dir(paths)
-        await _start(setup)
-    async with open_local_channel(paths, "homing serve") as channel:
+    if start:
+        if probe(socket_path(paths)) is not SocketState.LIVE:
+            prepare_data_dir(paths)
+            await _start(setup)
+        elif setup.chooses_model:
+            await _change_model(setup, tell)
+    async with open_local_channel(paths, _START_WITH) as channel:
         yield PhoneCalls(channel)
+
+
+async def end_resident(paths: ProgramPaths) -> int:
+    """End the resident process and wait until it has gone; gives its process id.
+
+    Raises:
+        UnavailableError: none runs, or it does not go.
+    """
+    async with open_local_channel(paths, _START_WITH) as channel:
+        calls = PhoneCalls(channel)
+        pid = (await calls.status()).pid
+        await calls.stop()
+    deadline = time.monotonic() + STOP_S
+    while _locked(paths):
+        if time.monotonic() > deadline:
+            msg = f"the resident process (pid {pid}) does not leave"
+            raise UnavailableError(msg, f"End it by hand: kill {pid}")
+        await asyncio.sleep(_LOOK_S)
+    return pid
+
+
+def wants_another(setup: Setup, status: ResidentStatus) -> bool:
+    """Whether the options name another model than the one that a process was started with."""
+    other = setup.model is not None and canonical_model(setup.model) != status.wanted_model
+    return other or (setup.stand_in and not status.stand_in_allowed)
+
+
+async def _change_model(setup: Setup, tell: Callable[[str], None]) -> None:
+    async with open_local_channel(setup.paths, _START_WITH) as channel:
+        status = await PhoneCalls(channel).status()
+    if not wants_another(setup, status):
+        return
+    if status.running:
+        msg = f"the resident process is at work with {status.model}"
+        raise ConflictError(
+            msg, "Wait for its answer, leave out --model and --stand-in, or: homing serve --stop"
+        )
+    tell("starting anew with the model that was asked for")
+    await end_resident(setup.paths)
+    await _start(setup)
 
 
 async def _start(setup: Setup) -> None:
     """Start `homing serve` apart from this terminal and wait until it says that it listens."""
+    deadline = time.monotonic() + START_S
+    while True:
+        failure = await _spawn(setup, deadline)
+        if failure is None:
+            return
+        if not isinstance(failure, ConflictError):
+            raise failure
+        # Another process is coming up or leaving at this very moment.
+        while (found := probe(socket_path(setup.paths))) is not SocketState.LIVE:
+            if time.monotonic() > deadline:
+                raise failure
+            if not _locked(setup.paths):
+                break
+            await asyncio.sleep(_LOOK_S)
+        if found is SocketState.LIVE:
+            return
+
+
+async def _spawn(setup: Setup, deadline: float) -> HomingError | None:
+    """One process; what it says when it listens, or why it will not."""
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "homing_client", "serve", "--background"]
     command += ["--ready-fd", str(writing), *setup.arguments()]
-    try:
-        subprocess.Popen(  # noqa: S603, ASYNC220  # our own program; it outlives us on purpose
-            command,
-            pass_fds=(writing,),
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    finally:
-        os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         try:
-            async with asyncio.timeout(START_S):
-                report = await _read_to_end(pipe.fileno())
-        except TimeoutError as error:
+            subprocess.Popen(  # noqa: S603, ASYNC220  # our own program; it outlives us on purpose
+                command,
+                pass_fds=(writing,),
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        finally:
+            os.close(writing)
+        try:
+            async with asyncio.timeout(max(deadline - time.monotonic(), 1.0)):
+                return _read_report(await _read_to_end(pipe.fileno()))
+        except TimeoutError:
             msg = "the resident process does not come up"
-            raise UnavailableError(msg, "Run it by hand to see why: homing serve") from error
-    failure = _read_report(report)
-    if isinstance(failure, ConflictError):
-        await _wait_for_other(setup)  # somebody else starts it at this very moment
-    elif failure is not None:
-        raise failure
+            return UnavailableError(msg, f"Run it by hand to see why: {_START_WITH}")
 
 
 async def _read_to_end(descriptor: int) -> bytes:
@@ -122,14 +199,17 @@ def _read_report(data: bytes) -> HomingError | None:
         return error_from_code(str(report["code"]), str(report["what"]), str(report["hint"]))
     except (ValueError, TypeError, KeyError):
         return UnavailableError(
-            "the resident process ended before it was up", "Run it by hand: homing serve"
+            "the resident process ended before it was up", f"Run it by hand: {_START_WITH}"
         )
 
 
-async def _wait_for_other(setup: Setup) -> None:
-    for _ in range(_BUSY_TRIES):
-        if probe(socket_path(setup.paths)) is SocketState.LIVE:
-            return
-        await asyncio.sleep(_BUSY_S)
-    msg = "another process holds this phone's data directory but does not answer"
-    raise UnavailableError(msg, "End it, or choose another --data-dir.")
+def _locked(paths: ProgramPaths) -> bool:
+    """Whether a process holds the data directory."""
+    try:
+        with paths.lock_file.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from homing_core.addresses import parse_address
+from homing_core.errors import InvalidDataError
 from homing_core.provenance import Sensitivity
 
 
@@ -17,7 +19,7 @@ class PhoneSection:
 
     Attributes:
         name: what nodes see; empty takes the host name.
-        data: folder for calendar, notes and contacts; empty takes `DATA_DIR/phone`.
+        data: folder for calendar, notes and contacts; empty takes `DATA_DIR/data`.
         idle_minutes: the resident process leaves after this long without use; 0 never.
     """
 
@@ -38,7 +40,7 @@ class ModelSection:
 
     Attributes:
         name: catalog name or path of a GGUF file; empty takes the product's own.
-        stand_in: allow a stand-in model where the product's own cannot be fetched.
+        stand_in: take a small stand-in model instead of the product's own.
         context_tokens: prompt and answer together.
         threads: 0 lets the engine choose.
     """
@@ -73,11 +75,17 @@ class HomeSection:
     addresses: tuple[str, ...] = ()
     mdns: bool = True
     mdns_interfaces: tuple[str, ...] = ()
-    reach_seconds: float = 1.5
+    reach_seconds: float = 1.0
     model: str = ""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check the range and the addresses."""
+        for address in self.addresses:
+            try:
+                parse_address(address, error=InvalidDataError)
+            except InvalidDataError as error:
+                msg = f"home.addresses: {error.what} ({error.hint.rstrip('.')})"
+                raise ValueError(msg) from error
         if not 0 < self.reach_seconds <= 60:  # noqa: PLR2004  # a minute is already absurd
             msg = "home.reach_seconds is not between 0 and 60"
             raise ValueError(msg)

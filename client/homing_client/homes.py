@@ -1,4 +1,4 @@
-"""The nodes that this phone may use: which one a step goes to, and streaming from it."""
+"""The nodes that this phone may use, and which one a step goes to."""
 
 from __future__ import annotations
 
@@ -6,39 +6,32 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-import structlog
-from homing_core.errors import (
-    HomingError,
-    InvalidDataError,
-    NotFoundError,
-    UnavailableError,
-)
+from homing_core.addresses import Address, parse_address
+from homing_core.errors import HomingError, InvalidDataError, UnavailableError
 from homing_core.provenance import Sensitivity
 from homing_core.tools import Place
-from homing_discovery.addresses import Address, parse_address
 from homing_discovery.candidates import AddressBook
 from homing_discovery.hints import instance_token
 
-from homing_client.link import NodeLink, Verified
+from homing_client.background import Background
+from homing_client.link import NodeLink
+from homing_client.remote import RESUME_S, HomeRemote
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import Iterable
 
-    from homing_agent.ports import Need, Remote
+    from homing_agent.ports import Need
     from homing_core.clock import Clock
-    from homing_core.generation import GenerateRequest, Numbered
-    from homing_core.ids import DeviceId, GenerationId
+    from homing_core.ids import DeviceId
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
     from homing_discovery.boundaries import Browser
 
     from homing_client.config import HomeSection
+    from homing_client.link import Verified
 
-_log = structlog.get_logger(__name__)
-
-_RESUME_TRIES = 3
-_RESUME_S = 4.0
-"""How long one attempt to get back to a node may take in the middle of an answer."""
+_FAREWELL_S = 1.0
+"""How long closing waits for what is still to be told to nodes."""
 
 
 class HomeLinks:
@@ -50,15 +43,17 @@ class HomeLinks:
         settings: `[home]` of the configuration.
         browser: hints by mDNS; None where that is off.
         clock: wall time.
+        resume_s: how long a node may be gone in the middle of an answer, in seconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  # each is another collaborator
         self,
         identity: DeviceIdentity,
         book: NodeBook,
         settings: HomeSection,
         browser: Browser | None,
         clock: Clock,
+        resume_s: float = RESUME_S,
     ) -> None:
         """Nothing is dialled yet."""
         self._identity = identity
@@ -66,14 +61,18 @@ class HomeLinks:
         self._settings = settings
         self._browser = browser
         self._clock = clock
+        self._resume_s = resume_s
         self._links: dict[DeviceId, NodeLink] = {}
         self._static = tuple(parse_address(text) for text in settings.addresses)
+        self._background = Background()
 
-    async def pick(self, need: Need) -> Remote:
+    async def pick(self, need: Need) -> HomeRemote:
         """The first node, home before peers, that answers and may have the data.
 
         Raises:
             UnavailableError: none does; says why.
+            UnpairedError: the only one does not know this phone any more.
+            IntegrityError: another computer answers at the only one's address.
         """
         if need.sensitivity is Sensitivity.PHONE_ONLY:
             msg = "this may not leave the phone"
@@ -81,11 +80,13 @@ class HomeLinks:
         links = await self.links()
         if not links:
             msg = "this phone is paired with no node"
-            raise UnavailableError(msg, "Pair one: homing pair LINK")
+            hint = "On the home computer: homing-node pair. Then here: homing pair LINK"
+            raise UnavailableError(msg, hint)
         allowed = [link for link in links if _may_have(link.node, need.sensitivity)]
         if not allowed:
-            msg = "none of your nodes may have this"
-            raise UnavailableError(msg, "Pair with a home node, or allow it to travel further.")
+            msg = "this may not go to a peer, and no home node is paired"
+            hint = "Pair with a home node, or let it travel: --sensitivity trusted_peers"
+            raise UnavailableError(msg, hint)
         checks = [
             asyncio.ensure_future(link.verify(self._settings.reach_seconds)) for link in allowed
         ]
@@ -93,27 +94,28 @@ class HomeLinks:
         try:
             for link, check in zip(allowed, checks, strict=True):
                 try:
-                    verified = await check
-                    return HomeRemote(link, verified, self._settings.model)
+                    return self._remote(link, await check)
                 except HomingError as error:
                     reasons.append(error)
         finally:
             for check in checks:
                 check.cancel()
             await asyncio.gather(*checks, return_exceptions=True)
-        raise UnavailableError(reasons[0].what, reasons[0].hint)
+        raise reasons[0]
 
     async def links(self) -> tuple[NodeLink, ...]:
         """A link for every paired node, home before peers; forgotten nodes are closed."""
         nodes = await asyncio.to_thread(self._book.nodes)
-        for gone in self._links.keys() - {node.id for node in nodes}:
-            await self._links.pop(gone).drop()
+        kept = {node.id: node.certificate_der for node in nodes}
+        for known, link in tuple(self._links.items()):
+            if kept.get(known) != link.node.certificate_der:
+                del self._links[known]
+                self._background.run(link.drop())
         for node in nodes:
-            link = self._links.get(node.id)
-            if link is None or link.node.certificate_der != node.certificate_der:
-                self._links[node.id] = self._link(node)
+            if node.id in self._links:
+                self._links[node.id].node = node
             else:
-                link.node = node
+                self._links[node.id] = self._link(node)
         if self._browser is not None:
             self._browser.want(instance_token(node.id) for node in nodes)
         return tuple(self._links[node.id] for node in nodes)
@@ -123,8 +125,18 @@ class HomeLinks:
         await asyncio.gather(*(link.drop() for link in self._links.values()))
 
     async def close(self) -> None:
-        """End all connections."""
+        """Tell nodes what is still to be told, for a moment, and end all connections."""
+        await self._background.close(_FAREWELL_S)
         await self.network_changed()
+
+    def _remote(self, link: NodeLink, verified: Verified) -> HomeRemote:
+        wanted = self._settings.model
+        served = {model.name for model in verified.info.models}
+        if wanted and wanted not in served:
+            msg = f"{verified.info.name} does not serve the model that [home] model names"
+            hint = f"It serves {', '.join(sorted(served))}." if served else "It serves none."
+            raise UnavailableError(msg, hint)
+        return HomeRemote(link, verified, wanted, self._background.run, self._resume_s)
 
     def _link(self, node: KnownNode) -> NodeLink:
         link: NodeLink
@@ -137,13 +149,18 @@ class HomeLinks:
 
     def _candidates(self, node: KnownNode) -> tuple[Address, ...]:
         hints = self._browser.hints(instance_token(node.id)) if self._browser else ()
-        remembered = [
-            parse_address(text, error=InvalidDataError)
-            for text in (node.last_good_address, *node.addresses)
-            if text
-        ]
-        last_good = tuple(remembered[:1]) if node.last_good_address else ()
-        return AddressBook(last_good, (*self._static, *remembered)).candidates(hints)
+        last_good = _readable((node.last_good_address,))
+        static = (*self._static, *_readable(node.addresses))
+        return AddressBook(last_good, static).candidates(hints)
+
+
+def _readable(texts: Iterable[str]) -> tuple[Address, ...]:
+    """Remembered addresses are hints: one that cannot be read is left out."""
+    found: list[Address] = []
+    for text in texts:
+        with contextlib.suppress(InvalidDataError):
+            found.append(parse_address(text, error=InvalidDataError))
+    return tuple(found)
 
 
 def _may_have(node: KnownNode, sensitivity: Sensitivity) -> bool:
@@ -152,116 +169,3 @@ def _may_have(node: KnownNode, sensitivity: Sensitivity) -> bool:
         Sensitivity.TRUSTED_PEERS,
         Sensitivity.ANY_PAIRED,
     }
-
-
-class HomeRemote:
-    """A model on a node that answered just now; implements `homing_agent.ports.Remote`."""
-
-    def __init__(self, link: NodeLink, verified: Verified, wanted_model: str) -> None:
-        """Keep what the node said of itself."""
-        self._link = link
-        self._info = verified.info
-        self._model = wanted_model or verified.info.default_model
-
-    @property
-    def node(self) -> DeviceId:
-        """The node's device id."""
-        return self._info.id
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self._info.name
-
-    @property
-    def place(self) -> Place:
-        """What the phone's own record says, whatever the node claims."""
-        return self._link.node.place
-
-    @property
-    def model(self) -> str:
-        """The model that answers."""
-        return self._model
-
-    @property
-    def stand_in(self) -> bool:
-        """Whether that model stands in for the product's own."""
-        return any(model.stand_in for model in self._info.models if model.name == self._model)
-
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Numbered, None]:
-        """See `homing_agent.ports.Remote.generate`.
-
-        After a break it dials again and resumes behind the last number. A node that has forgotten
-        the generation meanwhile (it was restarted) is `UnavailableError`: what came so far stays.
-        """
-        last = 0
-        tries = _RESUME_TRIES
-        finished = False
-        try:
-            while True:
-                broke = UnavailableError("the answer broke off", "Try again.")
-                try:
-                    async with contextlib.aclosing(self._stream(request, last)) as events:
-                        async for numbered in events:
-                            if numbered.seq <= last:
-                                continue
-                            _check_next(numbered, last)
-                            last = numbered.seq
-                            tries = _RESUME_TRIES
-                            finished = numbered.final
-                            yield numbered
-                            if finished:
-                                return
-                except UnavailableError as error:
-                    broke = error
-                tries -= 1
-                if tries <= 0:
-                    raise broke
-                _log.info("link.resuming", node=self.node, after=last)
-                await self._reach_again()
-        except NotFoundError as error:
-            if not last:
-                raise
-            msg = f"{self.name} was restarted and lost the rest of the answer"
-            raise UnavailableError(msg, "Ask again.") from error
-        finally:
-            await self._settle(request.id, last, finished=finished)
-
-    def _stream(self, request: GenerateRequest, last: int) -> AsyncGenerator[Numbered, None]:
-        return self._resumed(request.id, last) if last else self._started(request)
-
-    async def _started(self, request: GenerateRequest) -> AsyncGenerator[Numbered, None]:
-        calls = await self._link.calls(_RESUME_S)
-        async with contextlib.aclosing(calls.generate(request)) as events:
-            async for numbered in events:
-                yield numbered
-
-    async def _resumed(
-        self, generation: GenerationId, after: int
-    ) -> AsyncGenerator[Numbered, None]:
-        calls = await self._link.calls(_RESUME_S)
-        async with contextlib.aclosing(calls.resume(generation, after)) as events:
-            async for numbered in events:
-                yield numbered
-
-    async def _reach_again(self) -> None:
-        await self._link.drop()
-        try:
-            await self._link.verify(_RESUME_S)
-        except UnavailableError as error:
-            msg = f"{self.name} went away in the middle of the answer"
-            raise UnavailableError(msg, error.hint) from error
-
-    async def _settle(self, generation: GenerationId, last: int, *, finished: bool) -> None:
-        """Tell the node what it may forget; if the answer is unwanted, that it may stop."""
-        with contextlib.suppress(HomingError):
-            calls = await self._link.calls(0.5)
-            if not finished:
-                await calls.cancel(generation)
-            await calls.ack(generation, last)
-
-
-def _check_next(numbered: Numbered, last: int) -> None:
-    if numbered.seq != last + 1:
-        msg = "the node left out a part of the answer"
-        raise InvalidDataError(msg, "Ask again.")

@@ -9,25 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import structlog
 from homing_core.errors import HomingError, IntegrityError, UnavailableError, UnpairedError
 from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
+from homing_crypto.pairing.pinned import fetch_certificate
 
-from homing_client.rpc.node_calls import NodeCalls
+from homing_client.rpc.node_calls import NodeCalls, ShutOutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import grpc.aio
+    from homing_core.addresses import Address
     from homing_core.clock import Clock
     from homing_core.nodes import NodeInfo
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
-    from homing_discovery.addresses import Address
+
+_log = structlog.get_logger(__name__)
+
+_NOTE_S = 60.0
+"""A verification at the same address is written down this often: the disk is not a heartbeat."""
+_ATTEMPT_S = 3.0
+"""Longest single attempt while reaching a node again: its addresses may change meanwhile."""
+_PAUSES_S = (0.1, 0.25, 0.5, 1.0)
+"""Waits between such attempts; the last one repeats."""
+_LEAST_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,7 @@ class Verified:
         info: what it said of itself.
         address: where, `host:port`.
         at: when, wall time in seconds since the epoch.
-        round_trip_ms: how long one small call took.
+        round_trip_ms: how long one small call took, connecting included if it was not connected.
     """
 
     info: NodeInfo
@@ -75,13 +88,15 @@ class NodeLink:
         self._certificate = check_certificate(node.certificate_der)
         self._channel: grpc.aio.Channel | None = None
         self._address = ""
+        self._noted = ("", 0.0)
         self._dialling = asyncio.Lock()
 
     async def verify(self, timeout_s: float) -> Verified:
         """Prove that the node answers, over the connection at hand or a new one.
 
         Args:
-            timeout_s: how long this may take in all, in seconds.
+            timeout_s: how long this may take in all, in seconds. Where every address refuses at
+                once, so does this.
 
         Raises:
             UnavailableError: no address answered in time.
@@ -90,15 +105,23 @@ class NodeLink:
         """
         deadline = time.monotonic() + timeout_s
         async with self._dialling:
-            if self._channel is not None:
-                try:
-                    # Half the time: a connection that went silent must leave some for dialling.
-                    return await self._ask(self._channel, self._address, timeout_s / 2)
-                except UnpairedError:
+            verified = await self._verify_within(deadline)
+        await self._note(verified)
+        return verified
+
+    async def reach(self, timeout_s: float) -> Verified:
+        """As `verify`, but goes on trying until the time is over: a node may be coming back."""
+        deadline = time.monotonic() + timeout_s
+        pauses = iter(_PAUSES_S)
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return await self.verify(max(min(left, _ATTEMPT_S), _LEAST_S))
+            except UnavailableError:
+                pause = next(pauses, _PAUSES_S[-1])
+                if time.monotonic() + pause >= deadline:
                     raise
-                except HomingError:
-                    await self._drop()
-            return await self._dial(max(deadline - time.monotonic(), 0.1))
+            await asyncio.sleep(pause)
 
     async def calls(self, timeout_s: float) -> NodeCalls:
         """The node's services; dials if need be. Raises as `verify`."""
@@ -119,62 +142,113 @@ class NodeLink:
         if channel is not None:
             await channel.close()
 
+    async def _verify_within(self, deadline: float) -> Verified:
+        if self._channel is not None:
+            left = deadline - time.monotonic()
+            try:
+                # Half the time: a connection that went silent must leave some for dialling.
+                return await self._ask(self._channel, self._address, left / 2)
+            except UnpairedError:
+                await self._drop()  # so that a new pairing is not answered by the old connection
+                raise
+            except HomingError:
+                await self._drop()
+        return await self._dial(deadline)
+
     async def _ask(self, channel: grpc.aio.Channel, address: str, timeout_s: float) -> Verified:
         started = time.monotonic()
-        info = await NodeCalls(channel).get_node(timeout_s)
+        info = await NodeCalls(channel).get_node(max(timeout_s, _LEAST_S))
         if info.id != self.node.id:
             msg = f"the computer at {address} says that it is another node"
             raise IntegrityError(msg, "Pair again if the node was set up anew.")
-        now = self._clock.now()
-        await asyncio.to_thread(self._book.note_verified, self.node.id, address, now)
-        return Verified(info, address, now, (time.monotonic() - started) * 1000)
+        return Verified(info, address, self._clock.now(), (time.monotonic() - started) * 1000)
 
-    async def _dial(self, timeout_s: float) -> Verified:
-        addresses = [str(address) for address in self._candidates()]
+    async def _note(self, verified: Verified) -> None:
+        address, at = self._noted
+        if address == verified.address and 0 <= verified.at - at < _NOTE_S:
+            return
+        self._noted = (verified.address, verified.at)
+        try:
+            await asyncio.to_thread(
+                self._book.note_verified, self.node.id, verified.address, verified.at
+            )
+        except HomingError as error:  # only a convenience: the node did answer
+            _log.warning("link.not_noted", node=self.node.id, what=error.what)
+
+    async def _dial(self, deadline: float) -> Verified:
+        addresses = tuple(self._candidates())
         if not addresses:
             msg = f"no address of {self.node.name} is known"
             raise UnavailableError(
                 msg, "Join its network, or name one under [home] addresses in the configuration."
             )
         channels = {
-            address: client_channel(address, self._identity, self._certificate)
+            address: client_channel(str(address), self._identity, self._certificate)
             for address in addresses
         }
-        tasks = {
-            asyncio.ensure_future(self._ask(channel, address, timeout_s)): address
-            for address, channel in channels.items()
-        }
-        winner = ""
+        failures: dict[Address, HomingError] = {}
+
+        async def attempt(address: Address) -> Address | None:
+            left = deadline - time.monotonic()
+            try:
+                answers[address] = await self._ask(channels[address], str(address), left)
+            except HomingError as error:
+                failures[address] = error
+                return None
+            return address
+
+        answers: dict[Address, Verified] = {}
+        tasks = [asyncio.ensure_future(attempt(address)) for address in addresses]
+        winner: Address | None = None
         try:
-            failures: list[HomingError] = []
             for finished in asyncio.as_completed(tasks):
-                try:
-                    verified = await finished
-                except HomingError as error:
-                    failures.append(error)
-                    continue
-                winner = verified.address
-                self._channel, self._address = channels[winner], winner
-                return verified
-            raise self._worst(failures)
+                winner = await finished
+                if winner is not None:
+                    self._channel, self._address = channels[winner], str(winner)
+                    return answers[winner]
+            raise await self._diagnosis(failures, deadline)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             for address, channel in channels.items():
                 if address != winner:
-                    with contextlib.suppress(Exception):
-                        await channel.close()
+                    await channel.close()
 
-    def _worst(self, failures: list[HomingError]) -> HomingError:
-        """The failure that says most: unknown here, then a wrong key, then silence."""
-        for kind in (UnpairedError, IntegrityError):
-            for failure in failures:
-                if isinstance(failure, kind):
-                    return failure
-        others = [one for one in failures if not isinstance(one, UnavailableError)]
-        if others:
-            return others[0]
+    async def _diagnosis(
+        self, failures: dict[Address, HomingError], deadline: float
+    ) -> HomingError:
+        """What to say when no address led to the node: whatever says most."""
+        for error in failures.values():
+            if isinstance(error, UnpairedError):
+                return error
+        for address, error in failures.items():
+            if isinstance(error, ShutOutError) and await self._is_here(address, deadline):
+                return UnpairedError(
+                    f"{self.node.name} does not know this phone any more",
+                    "Pair again. On the home computer: homing-node pair",
+                )
+        strangers = [e for e in failures.values() if isinstance(e, IntegrityError)]
+        if len(strangers) == len(failures):
+            return strangers[0]
+        for error in failures.values():
+            if not isinstance(error, UnavailableError | IntegrityError):
+                return error
+        also = ", and another computer has one of its addresses" if strangers else ""
         return UnavailableError(
-            f"{self.node.name} does not answer", "Check that it runs and that its network is yours."
+            f"{self.node.name} does not answer{also}",
+            "Check that it runs and that its network is yours.",
         )
+
+    async def _is_here(self, address: Address, deadline: float) -> bool:
+        """Whether the node itself, proven by its key, listens where it closed our connection.
+
+        A node takes the connection of a device that it does not know only to close it, and TLS
+        gives no reason. So this connects once more without showing who we are.
+        """
+        digest = hashlib.sha256(self._certificate.der).digest()
+        left = max(deadline - time.monotonic(), _LEAST_S)
+        with contextlib.suppress(HomingError):
+            await fetch_certificate(address, digest, left)
+            return True
+        return False

@@ -1,10 +1,17 @@
-"""Pairing with a node by its link. What is under way is written down before it is sent."""
+"""Pairing with a node by its link. What is under way is written down before it is sent.
+
+If the process is killed in the middle, or the answer is lost, the node may have let this phone in
+while the phone does not know the node. The same link from the same phone is welcome again, so what
+was under way is tried again at the next start, as long as the link can still be good.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from typing import TYPE_CHECKING
 
+import structlog
 from homing_core.errors import HomingError, UnavailableError
 from homing_crypto.credentials import pairing_channel
 from homing_crypto.nodes import PendingPairing
@@ -15,6 +22,7 @@ from homing_crypto.pairing.pinned import fetch_certificate
 from homing_client.rpc import pairing_calls
 
 if TYPE_CHECKING:
+    from homing_core.addresses import Address
     from homing_core.clock import Clock
     from homing_crypto.certificates import CheckedCertificate
     from homing_crypto.identity import DeviceIdentity
@@ -22,8 +30,12 @@ if TYPE_CHECKING:
     from homing_crypto.pairing.link import PairingLink
     from homing_crypto.pairing.proof import PairAnswer, PairAttempt
 
+PENDING_S = 15 * 60.0
+"""An unanswered pairing is forgotten after this long: links live for three minutes."""
 _CALL_S = 10.0
 _TRIES = 3
+
+_log = structlog.get_logger(__name__)
 
 
 async def pair_with(
@@ -53,8 +65,14 @@ async def pair_with(
         side = start_pairing(link, identity, certificate, name)
         answer = await _exchange(target, certificate, side.attempt)
         node = accept_answer(side, answer, clock.now())
-    except UnavailableError:
-        raise  # the answer may have been lost; the same link from the same phone is welcome again
+    except UnavailableError as error:
+        # The answer may have been lost, so it stays pending.
+        known = await _known_as(book, link)
+        if known is None:
+            raise
+        raise UnavailableError(
+            error.what, f"This phone is paired with {known} already: homing nodes"
+        ) from error
     except HomingError:
         await asyncio.to_thread(book.finish_pairing, link.id, None)
         raise
@@ -62,31 +80,63 @@ async def pair_with(
     return node
 
 
+async def resume_pairings(*, identity: DeviceIdentity, book: NodeBook, clock: Clock) -> None:
+    """Try again what an earlier process did not end; forget what is too old to succeed."""
+    for pending in await asyncio.to_thread(book.pending_pairings):
+        if not 0 <= clock.now() - pending.started_at < PENDING_S:
+            await asyncio.to_thread(book.finish_pairing, pending.link_id, None)
+            continue
+        try:
+            node = await pair_with(
+                pending.link, identity=identity, book=book, name=pending.device_name, clock=clock
+            )
+        except HomingError as error:
+            _log.info("pairing.not_resumed", code=error.code.value, what=error.what)
+        else:
+            _log.info("pairing.resumed", node=node.id)
+
+
+async def _known_as(book: NodeBook, link: PairingLink) -> str | None:
+    """The name of the node that made the link, if this phone is paired with it."""
+    for node in await asyncio.to_thread(book.nodes):
+        if hashlib.sha256(node.certificate_der).digest() == link.certificate_sha256:
+            return node.name
+    return None
+
+
 async def _find_server(link: PairingLink) -> tuple[str, CheckedCertificate]:
-    """The first address of the link at which the right certificate is shown."""
+    """The address of the link at which the right certificate is shown first; all are tried."""
     failures: list[HomingError] = []
-    for address in link.addresses:
+
+    async def attempt(address: Address) -> tuple[str, CheckedCertificate] | None:
         try:
             return str(address), await fetch_certificate(address, link.certificate_sha256)
         except HomingError as error:
             failures.append(error)
-    for failure in failures:
-        if not isinstance(failure, UnavailableError):
-            raise failure
-    raise failures[0]
+            return None
+
+    tasks = [asyncio.ensure_future(attempt(address)) for address in link.addresses]
+    try:
+        for finished in asyncio.as_completed(tasks):
+            if (found := await finished) is not None:
+                return found
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    # Whoever answered with something wrong says more than an address where nobody is.
+    telling = [one for one in failures if not isinstance(one, UnavailableError)]
+    raise (telling or failures)[0]
 
 
 async def _exchange(
     target: str, certificate: CheckedCertificate, attempt: PairAttempt
 ) -> PairAnswer:
-    for left in reversed(range(_TRIES)):
-        channel = pairing_channel(target, certificate)
-        try:
-            return await pairing_calls.pair(channel, attempt, _CALL_S)
-        except UnavailableError:
-            if not left:
-                raise
-        finally:
-            await channel.close()
-    msg = "the pairing server does not answer"
-    raise UnavailableError(msg, "Try again.")
+    failure = UnavailableError("the pairing server does not answer", "Try the same link again.")
+    for _ in range(_TRIES):
+        async with pairing_channel(target, certificate) as channel:
+            try:
+                return await pairing_calls.pair(channel, attempt, _CALL_S)
+            except UnavailableError as error:
+                failure = error
+    raise failure

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from homing_core.errors import HomingError
 
+from homing_client.device_name import default_name
+from homing_client.model_choice import canonical_model
 from homing_client.pairing import pair_with
 
 if TYPE_CHECKING:
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
 
+    from homing_client.config import ClientConfig
     from homing_client.homes import HomeLinks
     from homing_client.link import NodeLink, Verified
     from homing_client.local_engine import LocalEngine
+    from homing_client.readiness import Readiness
     from homing_client.sessions import Sessions
 
 _CHECK_S = 3.0
@@ -58,21 +62,9 @@ class PhoneStatus:
     error: HomingError | None
     device_id: str
     idle_seconds: int
-
-
-@dataclass(slots=True)
-class Readiness:
-    """How far the phone's model is. Written by the resident process.
-
-    Attributes:
-        ready: loaded, and its prefix warm.
-        activity: what is being done meanwhile, for a person.
-        error: what keeps it from getting ready.
-    """
-
-    ready: bool = False
-    activity: str = "starting"
-    error: HomingError | None = None
+    running: int
+    wanted_model: str
+    stand_in_allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +80,9 @@ class PhoneParts:
         sessions: requests in flight.
         readiness: how far the model is.
         clock: wall time.
-        name: what it calls itself.
-        sensitivity: how far what is said may travel unless it says otherwise.
+        config: how it is set.
         idle_seconds: after which it leaves; 0 never.
+        touch: says that somebody uses it.
         stop: asks the process to leave.
     """
 
@@ -102,9 +94,9 @@ class PhoneParts:
     sessions: Sessions
     readiness: Readiness
     clock: Clock
-    name: str
-    sensitivity: Sensitivity
+    config: ClientConfig
     idle_seconds: int
+    touch: Callable[[], None]
     stop: Callable[[], None]
 
 
@@ -123,7 +115,7 @@ class Phone:
     @property
     def default_sensitivity(self) -> Sensitivity:
         """The class of what does not say its own."""
-        return self._parts.sensitivity
+        return self._parts.config.sensitivity
 
     def status(self) -> PhoneStatus:
         """How it is."""
@@ -139,10 +131,14 @@ class Phone:
             error=parts.readiness.error,
             device_id=parts.identity.device_id,
             idle_seconds=parts.idle_seconds,
+            running=parts.sessions.running,
+            wanted_model=canonical_model(parts.config.model.name),
+            stand_in_allowed=parts.config.model.stand_in,
         )
 
     def tools(self) -> tuple[tuple[ToolSpec, ...], tuple[tuple[str, str], ...]]:
         """Tools on offer, and tools that cannot act here with the reason."""
+        self._parts.touch()
         registry = self._parts.registry
         return (
             registry.offered(),
@@ -152,11 +148,12 @@ class Phone:
     async def pair(self, link: str, device_name: str) -> NodeReport:
         """Pair with the node that a link names; raises as `pairing.pair_with`."""
         parts = self._parts
+        parts.touch()
         node = await pair_with(
             link,
             identity=parts.identity,
             book=parts.book,
-            name=device_name or parts.name,
+            name=device_name or parts.config.phone.name or default_name(),
             clock=parts.clock,
         )
         for one in await parts.homes.links():
@@ -166,6 +163,7 @@ class Phone:
 
     async def nodes(self, *, check: bool) -> tuple[NodeReport, ...]:
         """Every paired node, home before peers; called, if `check` is set."""
+        self._parts.touch()
         links = await self._parts.homes.links()
         if not check:
             return tuple(NodeReport(link.node) for link in links)

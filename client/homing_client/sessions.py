@@ -11,11 +11,17 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import structlog
 from homing_agent.events import AgentEvent, FinalAnswer
 from homing_agent.ports import ConsentAnswer, ConsentQuestion
+from homing_agent.runtime.logs import get_logger
 from homing_core.approvals import Verdict
-from homing_core.errors import ConflictError, HomingError, InternalError, OverloadedError
+from homing_core.errors import (
+    ConflictError,
+    HomingError,
+    InternalError,
+    OverloadedError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from homing_agent.request import AskInput
     from homing_core.ids import ApprovalId, RequestId
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 MAX_REQUESTS = 32
 """Requests in flight at once."""
@@ -50,13 +56,14 @@ class Session:
         self._news = asyncio.Event()
         self._failure: HomingError | None = None
         self._over = False
-        self._watchers = 0
+        self._persons = 0
         self._asked: dict[ApprovalId, asyncio.Future[ConsentAnswer]] = {}
         self.task: asyncio.Task[None] | None = None
+        self.stopped_by: HomingError | None = None
 
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
-        """Show the question to whoever watches, and wait for the answer."""
-        if not self._watchers:
+        """Show the question to whoever can answer, and wait for the answer."""
+        if not self._persons:
             return ConsentAnswer(question.approval_id, Verdict.DENY)
         answer: asyncio.Future[ConsentAnswer] = asyncio.get_running_loop().create_future()
         self._asked[question.approval_id] = answer
@@ -72,24 +79,33 @@ class Session:
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
 
-    async def watch(self) -> AsyncGenerator[Shown, None]:
-        """Everything so far and whatever comes, to the end; raises the request's `HomingError`."""
-        self._watchers += 1
+    async def watch(self, *, person: bool = True) -> AsyncGenerator[Shown, None]:
+        """Everything so far and whatever comes, to the end; raises the request's `HomingError`.
+
+        Questions that are not open any more are left out.
+
+        Args:
+            person: whether somebody watches who can be asked. When the last of them leaves, open
+                questions are answered with no.
+        """
+        self._persons += person
         seen = 0
         try:
             while True:
                 news = self._news
                 while seen < len(self._shown):
                     seen += 1
-                    yield self._shown[seen - 1]
+                    event = self._shown[seen - 1]
+                    if not self._is_past(event):
+                        yield event
                 if self._over:
                     if self._failure is not None:
                         raise self._failure
                     return
                 await news.wait()
         finally:
-            self._watchers -= 1
-            if not self._watchers:
+            self._persons -= person
+            if not self._persons:
                 for approval, waiting in list(self._asked.items()):
                     if not waiting.done():
                         waiting.set_result(ConsentAnswer(approval, Verdict.DENY))
@@ -102,23 +118,26 @@ class Session:
                     self._show(event)
         except HomingError as error:
             self._failure = error
-        except asyncio.CancelledError:
-            self._failure = ConflictError("the request was cancelled", "Ask again.")
-            raise
-        except Exception:  # noqa: BLE001  # logged; the person gets a neutral line
-            _log.exception("request.failed", request_id=self.request.request_id)
+        except Exception as error:  # noqa: BLE001  # logged; the person gets a neutral line
+            _log.error("request.failed", exc_info=error)
             self._failure = InternalError(
                 "something went wrong inside Homing", "The details are in the log."
             )
-        finally:
-            if self._failure is None and not isinstance(self._last, FinalAnswer):
-                self._failure = InternalError("the request ended without an answer", "Ask again.")
-            self._over = True
-            self._wake()
 
-    @property
-    def _last(self) -> Shown | None:
-        return self._shown[-1] if self._shown else None
+    def end(self) -> None:
+        """The work is over, however it ended, even before it began."""
+        if not (self._failure or (self._shown and isinstance(self._shown[-1], FinalAnswer))):
+            self._failure = self.stopped_by or InternalError(
+                "the request ended without an answer", "Ask again."
+            )
+        self._over = True
+        self._wake()
+
+    def _is_past(self, event: Shown) -> bool:
+        if not isinstance(event, ConsentQuestion):
+            return False
+        waiting = self._asked.get(event.approval_id)
+        return waiting is None or waiting.done()
 
     def _show(self, event: Shown) -> None:
         self._shown.append(event)
@@ -141,12 +160,13 @@ class Sessions:
         """Nothing runs yet."""
         self._agent = agent
         self._touched = touched
+        self._closed = False
         self._sessions: dict[RequestId, Session] = {}
 
     @property
-    def busy(self) -> bool:
-        """Whether anything runs."""
-        return bool(self._sessions)
+    def running(self) -> int:
+        """How many requests are being worked on."""
+        return len(self._sessions)
 
     def open(self, request: AskInput) -> Session:
         """Start a request, or attach to the one with this id.
@@ -154,6 +174,7 @@ class Sessions:
         Raises:
             ConflictError: the id belongs to another question.
             OverloadedError: too many run.
+            UnavailableError: the process is leaving.
         """
         self._touched()
         session = self._sessions.get(request.request_id)
@@ -162,27 +183,39 @@ class Sessions:
                 msg = "this request id belongs to another question"
                 raise ConflictError(msg, "Choose a new id for a new question.")
             return session
+        if self._closed:
+            raise _leaving()
         if len(self._sessions) >= MAX_REQUESTS:
             msg = f"{MAX_REQUESTS} requests are running already"
             raise OverloadedError(msg, "Wait for one to end.", retry_after_ms=1000)
         session = Session(request)
         self._sessions[request.request_id] = session
         session.task = asyncio.create_task(session.run(self._agent))
-        session.task.add_done_callback(lambda _: self._end(request.request_id))
+        session.task.add_done_callback(lambda _: self._end(session))
         return session
 
     def cancel(self, session: Session) -> None:
         """End a request because the person said so."""
-        if session.task is not None:
-            session.task.cancel()
+        self._stop(session, ConflictError("the request was cancelled", "Ask again."))
 
     async def close(self) -> None:
         """End everything, because the process leaves."""
-        tasks = [session.task for session in self._sessions.values() if session.task]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._closed = True
+        sessions = tuple(self._sessions.values())
+        for session in sessions:
+            self._stop(session, _leaving())
+        await asyncio.gather(*(s.task for s in sessions if s.task), return_exceptions=True)
 
-    def _end(self, request_id: RequestId) -> None:
-        self._sessions.pop(request_id, None)
+    def _stop(self, session: Session, why: HomingError) -> None:
+        if session.task is not None and not session.task.done():
+            session.stopped_by = session.stopped_by or why
+            session.task.cancel()
+
+    def _end(self, session: Session) -> None:
+        del self._sessions[session.request.request_id]
+        session.end()
         self._touched()
+
+
+def _leaving() -> UnavailableError:
+    return UnavailableError("the resident process was stopped", "Ask again.")

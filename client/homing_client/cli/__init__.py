@@ -61,6 +61,9 @@ serve_command.register(app)
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; gives the exit status."""
+    from homing_client.cli.console import tolerate_any_text  # noqa: PLC0415  # after the help
+
+    tolerate_any_text()
     return run_app(app, PROGRAM, arguments)
 
 

@@ -86,8 +86,8 @@ def ask(  # noqa: PLR0913  # one for each option
         parse_request_id,
     )
 
-    from homing_client.cli.conversation import read_text, somebody_is_there  # noqa: PLC0415
-    from homing_client.cli.report import JsonReporter, TextReporter  # noqa: PLC0415
+    from homing_client.cli.report import JsonReporter, TextReporter  # noqa: PLC0415  # as above
+    from homing_client.cli.typed import read_text, somebody_is_there  # noqa: PLC0415  # as above
 
     setup = Setup(data_dir, config, stand_in, model)
     settings = setup.load()
@@ -108,14 +108,11 @@ def ask(  # noqa: PLR0913  # one for each option
 
 
 async def _ask(setup: Setup, request: AskInput, reporter: Reporter, *, quiet: bool) -> int:
-    from homing_client.attach import attached  # noqa: PLC0415  # keep help quick
-    from homing_client.cli.conversation import run_request, wait_until_ready  # noqa: PLC0415
+    from homing_agent.runtime.cli import report_error  # noqa: PLC0415  # keep help quick
 
-    async with attached(setup) as phone:
-        await wait_until_ready(phone, request.route, quiet=quiet)
-        answer = await run_request(phone, request, reporter)
-    if answer.error is not None and not quiet:
-        from homing_agent.runtime.cli import report_error  # noqa: PLC0415  # rarely needed
+    from homing_client.cli.asking import run_request  # noqa: PLC0415  # as above
 
+    answer = await run_request(setup, request, reporter, quiet=quiet)
+    if answer.error is not None:  # with --json too: it is on standard error
         report_error(answer.error.to_error(), "homing", as_json=False)
     return answer.exit_status

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from homing_core.errors import UsageError
 
 from homing_client.cli.options import ConfigFile, DataDir, Model, Setup, StandIn, choice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from homing_agent.request import RoutePreference
     from homing_core.ids import ConversationId
     from homing_core.provenance import Sensitivity
@@ -61,96 +65,114 @@ def chat(  # noqa: PLR0913  # one for each option
         setup.load().sensitivity,
         parse_conversation_id(conversation) if conversation else None,
     )
-    return asyncio.run(_chat(setup, talk))
+    return _chat(setup, talk)
 
 
+@dataclass
 class _Talk:
     """What the next line goes out with."""
 
-    def __init__(
-        self,
-        route: RoutePreference,
-        allowed: frozenset[str],
-        sensitivity: Sensitivity,
-        conversation: ConversationId | None,
-    ) -> None:
-        self.route = route
-        self.allowed = allowed
-        self.sensitivity = sensitivity
-        self.conversation = conversation
+    route: RoutePreference
+    allowed: frozenset[str]
+    sensitivity: Sensitivity
+    conversation: ConversationId | None
 
 
-async def _chat(setup: Setup, talk: _Talk) -> int:
-    from homing_agent.request import AskInput  # noqa: PLC0415  # keep help quick
-    from homing_agent.runtime.cli import report_error  # noqa: PLC0415  # as above
-    from homing_core.errors import HomingError  # noqa: PLC0415  # as above
-    from homing_core.ids import new_request_id  # noqa: PLC0415  # as above
-
-    from homing_client.attach import attached  # noqa: PLC0415  # as above
-    from homing_client.cli.console import err  # noqa: PLC0415  # as above
-    from homing_client.cli.conversation import (  # noqa: PLC0415  # as above
-        run_request,
-        somebody_is_there,
-        wait_until_ready,
-    )
-    from homing_client.cli.report import TextReporter  # noqa: PLC0415  # as above
+def _chat(setup: Setup, talk: _Talk) -> int:
+    from homing_client.cli.console import aside  # noqa: PLC0415  # keep help quick
+    from homing_client.cli.typed import somebody_is_there  # noqa: PLC0415  # as above
 
     interactive = somebody_is_there(as_json=False)
+    if interactive:
+        aside(_HELP)
+        asyncio.run(_get_ready(setup, talk))
     status = 0
-    async with attached(setup) as phone:
-        if interactive:
-            err.print(_HELP, style="dim", markup=False)
-        await wait_until_ready(phone, talk.route, quiet=not interactive)
-        while (line := _read(interactive=interactive)) is not None:
-            if line.startswith("/"):
-                if not _command(line, talk):
-                    break
-                continue
-            request = AskInput(
-                request_id=new_request_id(),
-                text=line,
-                conversation_id=talk.conversation,
-                route=talk.route,
-                allowed_tools=talk.allowed,
-                interactive=interactive,
-                sensitivity=talk.sensitivity,
-            )
-            try:
-                answer = await run_request(phone, request, TextReporter())
-            except HomingError as error:
-                report_error(error, "homing", as_json=False)
-                status = error.exit_status
-                continue
-            talk.conversation = answer.conversation_id
-            status = answer.exit_status
-            if answer.error is not None:
-                report_error(answer.error.to_error(), "homing", as_json=False)
-    # Somebody who leaves a talk has not failed; a script that pipes one line wants to know.
+    for line in _lines(interactive=interactive):
+        if line.startswith("/"):
+            if not _command(line, talk):
+                break
+        else:
+            status = _answer(setup, talk, line, interactive=interactive)
+    # Somebody who leaves a talk has not failed; a script that pipes lines wants to know.
     return 0 if interactive else status
 
 
-def _read(*, interactive: bool) -> str | None:
+async def _get_ready(setup: Setup, talk: _Talk) -> None:
+    from homing_client.attach import attached  # noqa: PLC0415  # keep help quick
+    from homing_client.cli.console import aside  # noqa: PLC0415  # as above
+    from homing_client.cli.waiting import wait_until_ready  # noqa: PLC0415  # as above
+
+    async with attached(setup, tell=aside) as phone:
+        await wait_until_ready(phone, setup, talk.route, quiet=False)
+
+
+def _answer(setup: Setup, talk: _Talk, line: str, *, interactive: bool) -> int:
+    """One line of the talk. Each attaches anew: the resident process may have left meanwhile."""
+    from homing_agent.request import AskInput  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.cli import INTERRUPTED, report_error  # noqa: PLC0415  # as above
+    from homing_core.errors import HomingError  # noqa: PLC0415  # as above
+    from homing_core.ids import new_request_id  # noqa: PLC0415  # as above
+
+    from homing_client.cli.asking import run_request  # noqa: PLC0415  # as above
+    from homing_client.cli.report import TextReporter  # noqa: PLC0415  # as above
+
+    request = AskInput(
+        request_id=new_request_id(),
+        text=line,
+        conversation_id=talk.conversation,
+        route=talk.route,
+        allowed_tools=talk.allowed,
+        interactive=interactive,
+        sensitivity=talk.sensitivity,
+    )
+    try:
+        answer = asyncio.run(run_request(setup, request, TextReporter(), quiet=not interactive))
+    except HomingError as error:
+        report_error(error, "homing", as_json=False)
+        return error.exit_status
+    except KeyboardInterrupt:
+        if not interactive:
+            raise
+        return INTERRUPTED
+    talk.conversation = answer.conversation_id
+    if answer.error is not None:
+        report_error(answer.error.to_error(), "homing", as_json=False)
+    return answer.exit_status
+
+
+def _lines(*, interactive: bool) -> Iterator[str]:
+    """What is typed, line by line. Interactively an empty line ends it, and so does Ctrl-C."""
     with contextlib.suppress(ImportError):
         __import__("readline")  # line editing, where there is any
-    try:
-        line = input("> " if interactive else "").strip()
-    except EOFError:
-        return None
-    return line or (None if interactive else _read(interactive=False))
+    while True:
+        try:
+            line = input("> " if interactive else "").strip()
+        except UnicodeDecodeError as error:
+            msg = "the line is not UTF-8 text"
+            raise UsageError(msg, "Convert it first.") from error
+        except (EOFError, KeyboardInterrupt):
+            return
+        if line:
+            yield line
+        elif interactive:
+            return
 
 
 def _command(line: str, talk: _Talk) -> bool:
+    """Do what a line with a slash says; whether the talk goes on."""
     from homing_agent.request import RoutePreference  # noqa: PLC0415  # keep help quick
 
-    from homing_client.cli.console import err  # noqa: PLC0415  # as above
+    from homing_client.cli.console import aside  # noqa: PLC0415  # as above
 
     match line[1:].strip().lower():
         case "quit" | "exit" | "q":
             return False
         case "new":
             talk.conversation = None
+            aside("A new conversation.")
         case "home" | "phone" | "auto" as word:
             talk.route = RoutePreference(word)
+            aside(f"From here on: --route {word}")
         case _:
-            err.print(_HELP, style="dim", markup=False)
+            aside(_HELP)
     return True

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
@@ -43,7 +42,7 @@ StandIn: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--stand-in",
-        help="Use a small stand-in model where the product's own cannot be fetched.",
+        help="Use a small stand-in model instead of the product's own.",
     ),
 ]
 Model: TypeAlias = Annotated[
@@ -77,25 +76,33 @@ class Setup:
         from homing_agent.runtime.configfile import load_config  # noqa: PLC0415  # keep help quick
 
         from homing_client.config import ClientConfig  # noqa: PLC0415  # as above
+        from homing_client.model_choice import canonical_model  # noqa: PLC0415  # as above
 
-        environ = dict(os.environ)
-        if self.stand_in:
-            environ["HOMING_MODEL_STAND_IN"] = "true"
-        if self.model is not None:
-            environ["HOMING_MODEL_NAME"] = self.model
-        return load_config(self.paths, ClientConfig, environ=environ)
+        found = load_config(self.paths, ClientConfig)
+        model = replace(
+            found.model,
+            name=found.model.name if self.model is None else canonical_model(self.model),
+            stand_in=self.stand_in or found.model.stand_in,
+        )
+        return replace(found, model=model)
+
+    @property
+    def chooses_model(self) -> bool:
+        """Whether the options say which model to take."""
+        return self.stand_in or self.model is not None
 
     def arguments(self) -> list[str]:
-        """The same, for `homing serve`."""
-        found: list[str] = []
-        if self.data_dir is not None:
-            found += ["--data-dir", str(self.data_dir)]
+        """The same, for a `homing serve` that is started from anywhere."""
+        from homing_client.model_choice import canonical_model  # noqa: PLC0415  # keep help quick
+
+        paths = self.paths
+        found = ["--data-dir", str(paths.data_dir)] if self.data_dir is not None else []
         if self.config is not None:
-            found += ["--config", str(self.config)]
+            found += ["--config", str(paths.config_file)]
         if self.stand_in:
             found.append("--stand-in")
         if self.model is not None:
-            found += ["--model", self.model]
+            found += ["--model", canonical_model(self.model)]
         return found
 
 

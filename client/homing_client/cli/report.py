@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from homing_agent.events import (
@@ -14,10 +15,11 @@ from homing_agent.events import (
     ToolStarted,
 )
 from homing_agent.ports import ConsentQuestion
+from homing_agent.request import REFUSED
 from homing_agent.runtime.cli import print_json
 from homing_core.tools import Place
 
-from homing_client.cli.console import PLACES, err, printable, seconds, write_answer
+from homing_client.cli.console import PLACES, aside, exact, seconds, write_answer
 
 if TYPE_CHECKING:
     from homing_agent.request import ToolStep
@@ -32,6 +34,14 @@ class Reporter(Protocol):
         """One event."""
         ...
 
+    def start_over(self) -> None:
+        """The resident process was killed; the request is asked again and told from its start."""
+        ...
+
+    def interrupted(self) -> None:
+        """The person ended the request."""
+        ...
+
 
 class JsonReporter:
     """One object a line; the last has `event: "answer"`."""
@@ -39,6 +49,14 @@ class JsonReporter:
     def show(self, event: Shown) -> None:
         """Print one object."""
         print_json(event_object(event))
+
+    def start_over(self) -> None:
+        """Print an object: what came before is void."""
+        print_json({"event": "restart"})
+
+    def interrupted(self) -> None:
+        """Print an object."""
+        print_json({"event": "interrupted"})
 
 
 def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for each kind
@@ -67,6 +85,8 @@ def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for ea
                 "tool": event.tool.name,
                 "arguments": event.call.arguments,
                 "reason": event.reason,
+                "preview": event.preview,
+                "expires_at": event.expires_at,
             }
         case FinalAnswer():
             return answer_object(event)
@@ -96,10 +116,10 @@ def answer_object(answer: FinalAnswer) -> dict[str, Any]:
         "route": PLACES[answer.place],
         "node": answer.node,
         "reason": answer.reason,
-        "confidence": round(answer.confidence, 4) if answer.confidence >= 0 else None,
+        "confidence": round(answer.confidence, 4),
         "model": answer.model,
         "stand_in": answer.stand_in,
-        "ttft_ms": round(answer.ttft_ms, 1) if answer.ttft_ms >= 0 else None,
+        "ttft_ms": round(answer.ttft_ms, 1),
         "total_ms": round(answer.total_ms, 1),
         "text": answer.text,
         "tool_calls": [step_object(step) for step in answer.steps],
@@ -120,14 +140,19 @@ class TextReporter:
 
     Args:
         explain: whether to show what the routing decision saw.
-        quiet: whether to leave out everything but the answer.
+        quiet: whether to leave out everything but the answer. Unless a person watches, it is then
+            printed only when it is whole: a script must not get the start of another.
     """
 
     def __init__(self, *, explain: bool = False, quiet: bool = False) -> None:
         """Nothing is shown yet."""
         self._explain = explain
         self._quiet = quiet
-        self._shown = ""
+        self._held = quiet and not sys.stdout.isatty()
+        self._told = ""
+        self._before = ""
+        self._open_line = False
+        self._broke = False
         self._thinking = False
 
     def show(self, event: Shown) -> None:
@@ -135,8 +160,7 @@ class TextReporter:
         match event:
             case TextDelta(text):
                 self._end_thinking()
-                self._shown += text
-                write_answer(text)
+                self._write(self._unrepeated(text))
             case ThinkingDelta(text):
                 self._thinking = True
                 self._aside(text, end="")
@@ -151,12 +175,34 @@ class TextReporter:
             case _:
                 pass
 
+    def start_over(self) -> None:
+        """Say so; text that comes again is not printed again."""
+        self._line("(the resident process was ended; going on with a new one)")
+        self._before = self._before or self._told
+        self._told = ""
+
+    def interrupted(self) -> None:
+        """Say so."""
+        self._line("interrupted; the request was ended")
+
+    def _unrepeated(self, text: str) -> str:
+        """What of it has not been printed before the request was asked again."""
+        self._told += text
+        if not self._before:
+            return text
+        if self._before.startswith(self._told):
+            return ""
+        before, self._before = self._before, ""
+        if self._told.startswith(before):
+            return self._told[len(before) :]
+        return f"\n{self._told}"  # another answer than before
+
     def _final(self, answer: FinalAnswer) -> None:
         self._end_thinking()
-        if answer.text and not self._shown.endswith(answer.text):
+        self._held = False
+        if answer.text and not self._told.endswith(answer.text):
             self._break()
-            write_answer(answer.text)
-            self._shown += answer.text
+            self._write(answer.text)
         self._break()
         if self._quiet:
             return
@@ -170,15 +216,23 @@ class TextReporter:
             for name, value in sorted(answer.features.items()):
                 self._aside(f"  {name} = {value:g}")
 
+    def _write(self, text: str) -> None:
+        fresh = text.removeprefix("\n") if self._broke else text
+        if self._held or not fresh:
+            return
+        self._broke = False
+        self._open_line = not fresh.endswith("\n")
+        write_answer(fresh)
+
     def _line(self, text: str) -> None:
         self._end_thinking()
         self._break()
         self._aside(text)
 
     def _break(self) -> None:
-        if self._shown and not self._shown.endswith("\n"):
-            write_answer("\n")
-            self._shown += "\n"
+        if self._open_line:
+            self._write("\n")
+            self._broke = True
 
     def _end_thinking(self) -> None:
         if self._thinking:
@@ -187,11 +241,17 @@ class TextReporter:
 
     def _aside(self, text: str, end: str = "\n") -> None:
         if not self._quiet:
-            err.print(printable(text), style="dim", end=end, markup=False, soft_wrap=True)
+            aside(text, end=end)
 
 
 def _step_line(step: ToolStep) -> str:
-    arguments = ", ".join(f"{key}={value!r}" for key, value in step.call.arguments.items())
-    mark = "✗" if step.result is None or step.result.is_error else "✓"
+    call = step.call
+    arguments = ", ".join(
+        f"{exact(key)[1:-1]}={exact(item)}" for key, item in call.arguments.items()
+    )
+    what = f"{call.name}({arguments})"
+    if step.approved_by == REFUSED:
+        return f"✗ {what} was not allowed"
+    worked = step.result is not None and not step.result.is_error
     allowed = f", allowed by {step.approved_by}" if step.approved_by else ""
-    return f"{mark} {step.call.name}({arguments}) on {PLACES[step.place]}{allowed}"
+    return f"{'✓' if worked else '✗'} {what} on {PLACES[step.place]}{allowed}"

@@ -10,7 +10,7 @@ import typer
 from homing_client.cli.options import ConfigFile, DataDir, Json, Model, Setup, StandIn
 
 if TYPE_CHECKING:
-    from homing_client.config import ClientConfig
+    from homing_client.rpc.phone_calls import ResidentStatus
 
 _EXAMPLES = """
 [bold]Examples[/bold]
@@ -59,14 +59,16 @@ def serve(  # noqa: PLR0913  # one for each option
     from homing_core.errors import HomingError  # noqa: PLC0415  # keep help quick
 
     setup = Setup(data_dir, config, stand_in, model)
-    if stop or status:
-        asyncio.run(_talk_to_running(setup, stop=stop, as_json=as_json))
+    if stop:
+        asyncio.run(_stop(setup, as_json=as_json))
+        return
+    if status:
+        asyncio.run(_status(setup, as_json=as_json))
         return
     try:
         asyncio.run(
             _serve(
                 setup,
-                setup.load(),
                 idle_minutes=idle_minutes,
                 watched=not background,
                 as_json=as_json,
@@ -81,63 +83,95 @@ def serve(  # noqa: PLR0913  # one for each option
         raise
 
 
-async def _serve(  # noqa: PLR0913  # one for each option
+async def _serve(
     setup: Setup,
-    settings: ClientConfig,
     *,
     idle_minutes: int | None,
     watched: bool,
     as_json: bool,
     ready_fd: int | None,
 ) -> None:
-    from homing_agent.runtime.cli import name_log_file, print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.cli import name_log_file  # noqa: PLC0415  # keep help quick
 
     from homing_client.attach import report_ready  # noqa: PLC0415  # as above
-    from homing_client.cli.console import err  # noqa: PLC0415  # as above
-    from homing_client.resident import Happening, Resident  # noqa: PLC0415  # as above
+    from homing_client.cli.watching import JsonWatch, TextWatch  # noqa: PLC0415  # as above
+    from homing_client.readiness import Happening  # noqa: PLC0415  # as above
+    from homing_client.resident import Resident  # noqa: PLC0415  # as above
 
+    settings = setup.load()
     name_log_file(setup.paths.log_file)
+    with JsonWatch() if as_json else TextWatch() as watch:
 
-    def tell(happening: Happening, text: str) -> None:
-        if happening is Happening.LISTENING and ready_fd is not None:
-            report_ready(ready_fd)
-        if watched and as_json:
-            print_json({"event": happening.value, "text": text})
-        elif watched:
-            err.print(text, style="" if happening is Happening.ALARM else "dim", markup=False)
+        def tell(happening: Happening, text: str) -> None:
+            if happening is Happening.LISTENING and ready_fd is not None:
+                report_ready(ready_fd)
+            if watched:
+                watch.tell(happening, text)
 
-    minutes = settings.phone.idle_minutes if idle_minutes is None else idle_minutes
-    await Resident(setup.paths, settings, idle_s=minutes * 60, tell=tell).run()
+        minutes = settings.phone.idle_minutes if idle_minutes is None else idle_minutes
+        await Resident(setup.paths, settings, idle_s=minutes * 60, tell=tell).run()
 
 
-async def _talk_to_running(setup: Setup, *, stop: bool, as_json: bool) -> None:
+async def _stop(setup: Setup, *, as_json: bool) -> None:
+    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.localsocket import SocketState, probe  # noqa: PLC0415  # as above
+    from homing_agent.runtime.paths import socket_path  # noqa: PLC0415  # as above
+
+    from homing_client.attach import end_resident  # noqa: PLC0415  # as above
+    from homing_client.cli.console import aside  # noqa: PLC0415  # as above
+
+    runs = probe(socket_path(setup.paths)) is SocketState.LIVE
+    pid = await end_resident(setup.paths) if runs else None
+    if as_json:
+        print_json({"event": "stopped", "pid": pid})
+    else:
+        aside(f"Homing has left (pid {pid})." if runs else "Homing does not run.")
+
+
+async def _status(setup: Setup, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
     from homing_client.attach import attached  # noqa: PLC0415  # as above
-    from homing_client.cli.console import out  # noqa: PLC0415  # as above
-    from homing_client.cli.conversation import describe  # noqa: PLC0415  # as above
+    from homing_client.cli.console import out, printable  # noqa: PLC0415  # as above
 
     async with attached(setup, start=False) as phone:
-        if stop:
-            await phone.stop()
-            return
         found = await phone.status()
-    if not as_json:
-        out.print(describe(found), markup=False)
-        if found.error is not None:
-            out.print(str(found.error), markup=False)
-        return
-    print_json(
-        {
-            "event": "status",
-            "version": found.version,
-            "pid": found.pid,
-            "model": found.model,
-            "stand_in": found.stand_in,
-            "ready": found.ready,
-            "activity": found.activity,
-            "device_id": found.device_id,
-            "idle_seconds": found.idle_seconds,
-            "error": str(found.error) if found.error else None,
-        }
-    )
+    if as_json:
+        print_json(status_object(found))
+    else:
+        for line in status_lines(found):
+            out.print(printable(line), markup=False, soft_wrap=True)
+
+
+def status_lines(found: ResidentStatus) -> list[str]:
+    """The resident process in a few lines."""
+    model = found.model + (" (stand-in)" if found.stand_in else "")
+    state = "ready" if found.ready else "not available" if found.error else found.activity
+    idle = f"after {found.idle_seconds // 60} min without use" if found.idle_seconds else "never"
+    lines = [
+        f"Homing {found.version} runs (pid {found.pid}).",
+        f"Model: {model}, {state}",
+        f"Requests at work: {found.running}",
+        f"Leaves: {idle}",
+    ]
+    return [*lines, f"Problem: {found.error}"] if found.error else lines
+
+
+def status_object(found: ResidentStatus) -> dict[str, object]:
+    """The same as `--json` prints it."""
+    error = found.error
+    return {
+        "event": "status",
+        "version": found.version,
+        "pid": found.pid,
+        "model": found.model,
+        "stand_in": found.stand_in,
+        "ready": found.ready,
+        "activity": found.activity,
+        "running": found.running,
+        "device_id": found.device_id,
+        "idle_seconds": found.idle_seconds,
+        "error": {"code": error.code.value, "what": error.what, "hint": error.hint}
+        if error
+        else None,
+    }

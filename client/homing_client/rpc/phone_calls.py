@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc.aio
-from homing_core.errors import HomingError, UnavailableError
+from homing_core.errors import HomingError, InvalidDataError, OverloadedError, UnavailableError
 from homing_core.labels import clean_label
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_proto.codec.access import decode_device_role
@@ -16,14 +17,14 @@ from homing_proto.codec.nodes import decode_served_model
 from homing_proto.v1 import phone_pb2, phone_pb2_grpc
 
 from homing_client.rpc.phone_codec import (
-    decode_event,
     decode_phone_tools,
     encode_consent_answer,
     encode_question,
 )
+from homing_client.rpc.phone_events import decode_event
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator
 
     from homing_agent.ports import ConsentAnswer
     from homing_agent.request import AskInput
@@ -36,11 +37,20 @@ if TYPE_CHECKING:
 
 _QUICK_S = 10.0
 _PAIR_S = 60.0
+_FROM_HOMING = "homing-code"
+_MAX_ADDRESS = 300
+
+
+class ResidentGoneError(UnavailableError):
+    """The resident process went away; what it was asked can be asked again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResidentStatus:
-    """How the resident process is. `error` says what keeps it from getting ready, if anything."""
+    """How the resident process is; see `GetStatusResponse` of phone.proto.
+
+    `error` says what keeps it from getting ready, if anything.
+    """
 
     version: str
     pid: int
@@ -51,6 +61,9 @@ class ResidentStatus:
     error: HomingError | None
     device_id: str
     idle_seconds: int
+    running: int
+    wanted_model: str
+    stand_in_allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +96,9 @@ class AskStream:
         self._frames.put_nowait(phone_pb2.AskRequest(question=encode_question(self._request)))
         call = self._stub.Ask(self._outgoing())
         try:
-            async for response in call:
-                yield decode_event(response)
-        except grpc.aio.AioRpcError as error:
-            raise _local_error(error) from error
+            with _plain_errors():
+                async for response in call:
+                    yield decode_event(response)
         finally:
             call.cancel()
 
@@ -104,7 +116,7 @@ class AskStream:
 
 
 class PhoneCalls:
-    """The local service on an open channel."""
+    """The local service on an open channel. Every method raises `HomingError`."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         """Make the stub."""
@@ -115,62 +127,79 @@ class PhoneCalls:
         return AskStream(self._stub, request)
 
     async def status(self) -> ResidentStatus:
-        """How the process is; raises `HomingError`."""
-        try:
+        """How the process is."""
+        with _plain_errors():
             found = await self._stub.GetStatus(phone_pb2.GetStatusRequest(), timeout=_QUICK_S)
-        except grpc.aio.AioRpcError as error:
-            raise _local_error(error) from error
         return ResidentStatus(
-            version=found.version,
+            version=clean_label(found.version, fallback=""),
             pid=found.pid,
             model=clean_label(found.model, fallback=""),
             stand_in=found.stand_in,
             ready=found.ready,
             activity=clean_label(found.activity, 200, fallback=""),
             error=decode_error(found.error) if found.HasField("error") else None,
-            device_id=found.device_id,
+            device_id=clean_label(found.device_id, fallback=""),
             idle_seconds=found.idle_seconds,
+            running=found.running,
+            wanted_model=found.wanted_model,
+            stand_in_allowed=found.stand_in_allowed,
         )
 
     async def pair(self, link: str, device_name: str) -> NodeRow:
-        """Pair with the node that a link names; raises `HomingError`."""
+        """Pair with the node that a link names."""
         request = phone_pb2.PairNodeRequest(link=link, device_name=device_name)
-        try:
+        with _plain_errors():
             return _node_row((await self._stub.PairNode(request, timeout=_PAIR_S)).node)
-        except grpc.aio.AioRpcError as error:
-            raise _local_error(error) from error
 
     async def nodes(self, *, check: bool) -> tuple[NodeRow, ...]:
-        """The nodes; raises `HomingError`."""
+        """The nodes, called if `check` is set."""
         request = phone_pb2.ListNodesRequest(check=check)
-        try:
+        with _plain_errors():
             found = await self._stub.ListNodes(request, timeout=_PAIR_S)
-        except grpc.aio.AioRpcError as error:
-            raise _local_error(error) from error
         return tuple(_node_row(node) for node in found.nodes)
 
     async def tools(self) -> tuple[tuple[ToolSpec, ...], tuple[tuple[str, str], ...]]:
-        """Tools on offer, and tools that cannot act here with the reason; raises `HomingError`."""
+        """Tools on offer, and tools that cannot act here with the reason."""
         request = phone_pb2.ListPhoneToolsRequest()
-        try:
+        with _plain_errors():
             return decode_phone_tools(await self._stub.ListPhoneTools(request, timeout=_QUICK_S))
-        except grpc.aio.AioRpcError as error:
-            raise _local_error(error) from error
 
     async def stop(self) -> None:
-        """Ask the process to leave; raises `HomingError`."""
-        try:
+        """Ask the process to leave."""
+        with _plain_errors():
             await self._stub.Stop(phone_pb2.StopRequest(), timeout=_QUICK_S)
-        except grpc.aio.AioRpcError as error:
-            raise _local_error(error) from error
+
+
+@contextlib.contextmanager
+def _plain_errors() -> Generator[None]:
+    """The words for a node far away would mislead here."""
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        raise _local_error(error) from error
 
 
 def _local_error(error: grpc.aio.AioRpcError) -> HomingError:
     found = error_from_rpc(error)
-    if isinstance(found, UnavailableError) and not error.trailing_metadata():
-        # The words for a node far away would mislead here.
-        return UnavailableError("the resident process went away", "Try again; it starts by itself.")
-    return found
+    if any(key == _FROM_HOMING for key, _ in error.trailing_metadata() or ()):
+        return found
+    match found:
+        case UnavailableError() if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return UnavailableError(
+                "the resident process does not answer in time",
+                "Try again, or end it: homing serve --stop",
+            )
+        case UnavailableError():
+            return ResidentGoneError(
+                "the resident process went away", "Try again; it starts by itself."
+            )
+        case OverloadedError() | InvalidDataError():
+            return found
+        case _:
+            return InvalidDataError(
+                "the resident process cannot read this request",
+                "It may run another version. End it: homing serve --stop",
+            )
 
 
 def _node_row(node: phone_pb2.KnownNode) -> NodeRow:
@@ -179,7 +208,7 @@ def _node_row(node: phone_pb2.KnownNode) -> NodeRow:
         name=clean_label(node.name),
         place=decode_place(node.place),
         reachable=node.reachable,
-        address=node.address,
+        address=clean_label(node.address, _MAX_ADDRESS, fallback=""),
         last_verified_at=node.last_verified_at,
         round_trip_ms=node.round_trip_ms,
         role=decode_device_role(node.role),

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from homing_agent.events import (
-    AgentEvent,
-    FinalAnswer,
-    Note,
-    RouteChosen,
-    TextDelta,
-    ThinkingDelta,
-    ToolFinished,
-    ToolStarted,
-)
 from homing_agent.ports import ConsentAnswer, ConsentQuestion
-from homing_agent.request import AskInput, RoutePreference, ToolStep
+from homing_agent.request import AskInput, RoutePreference
 from homing_core.errors import InvalidDataError
 from homing_core.ids import parse_approval_id, parse_conversation_id, parse_request_id
 from homing_core.labels import clean_label
 from homing_proto.codec.approvals import decode_verdict, encode_verdict
 from homing_proto.codec.common import (
-    decode_failed,
-    decode_place,
     decode_sensitivity,
-    encode_failed,
-    encode_place,
     encode_sensitivity,
 )
+from homing_proto.codec.fields import encoder, readable
 from homing_proto.codec.tools import (
     decode_tool_call,
-    decode_tool_result,
     decode_tool_spec,
     encode_tool_call,
-    encode_tool_result,
     encode_tool_spec,
 )
 from homing_proto.v1 import common_pb2, phone_pb2
@@ -45,7 +30,8 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARS = 200_000
 """Longest text that one question may have; far beyond any model's context here."""
 _MAX_ALLOWED = 256
-_MAX_LINE = 2000
+RESTART = "Restart the resident process: homing serve --stop"
+MAX_LINE = 2000
 
 _ROUTES = {
     RoutePreference.AUTO: phone_pb2.ROUTE_PREFERENCE_UNSPECIFIED,
@@ -55,14 +41,15 @@ _ROUTES = {
 _ROUTES_BACK = {int(wire): value for value, wire in _ROUTES.items()}
 
 
+@encoder
 def encode_question(value: AskInput) -> phone_pb2.Question:
     """What the person asks."""
     return phone_pb2.Question(
         request_id=value.request_id,
-        text=value.text.encode("utf-8", "replace").decode(),
+        text=readable(value.text),
         conversation_id=value.conversation_id or "",
         route=_ROUTES[value.route],
-        allowed_tools=sorted(value.allowed_tools),
+        allowed_tools=sorted(map(readable, value.allowed_tools)),
         interactive=value.interactive,
         sensitivity=encode_sensitivity(value.sensitivity),
         thinking=value.thinking,
@@ -99,35 +86,16 @@ def decode_question(message: phone_pb2.Question, default: Sensitivity) -> AskInp
     )
 
 
-def encode_step(value: ToolStep) -> phone_pb2.ToolStep:
-    """A call and what came of it."""
-    return phone_pb2.ToolStep(
-        call=encode_tool_call(value.call),
-        place=encode_place(value.place),
-        approved_by=value.approved_by,
-        result=encode_tool_result(value.result) if value.result else None,
-    )
-
-
-def decode_step(message: phone_pb2.ToolStep) -> ToolStep:
-    """Raises `InvalidDataError`."""
-    return ToolStep(
-        call=decode_tool_call(message.call),
-        place=decode_place(message.place),
-        approved_by=clean_label(message.approved_by, fallback=""),
-        result=decode_tool_result(message.result) if message.HasField("result") else None,
-    )
-
-
+@encoder
 def encode_consent_question(value: ConsentQuestion) -> phone_pb2.ConsentQuestion:
     """A step that needs a person."""
     return phone_pb2.ConsentQuestion(
         approval_id=value.approval_id,
         tool=encode_tool_spec(value.tool),
         call=encode_tool_call(value.call),
-        reason=value.reason,
+        reason=readable(value.reason),
         expires_at=value.expires_at,
-        preview=value.preview,
+        preview=readable(value.preview),
         may_remember=value.may_remember,
         request_id=value.request_id,
         step=value.step,
@@ -142,13 +110,14 @@ def decode_consent_question(message: phone_pb2.ConsentQuestion) -> ConsentQuesti
         step=message.step,
         tool=decode_tool_spec(message.tool),
         call=decode_tool_call(message.call),
-        reason=clean_label(message.reason, _MAX_LINE, fallback=""),
-        preview=clean_label(message.preview, _MAX_LINE, fallback=""),
+        reason=clean_label(message.reason, MAX_LINE, fallback=""),
+        preview=clean_label(message.preview, MAX_LINE, fallback=""),
         may_remember=message.may_remember,
         expires_at=message.expires_at,
     )
 
 
+@encoder
 def encode_consent_answer(value: ConsentAnswer) -> phone_pb2.ConsentAnswer:
     """What the person said."""
     return phone_pb2.ConsentAnswer(
@@ -167,102 +136,7 @@ def decode_consent_answer(message: phone_pb2.ConsentAnswer) -> ConsentAnswer:
     )
 
 
-def encode_final(value: FinalAnswer) -> phone_pb2.Answer:
-    """The end of a request."""
-    return phone_pb2.Answer(
-        request_id=value.request_id,
-        place=encode_place(value.place),
-        node=value.node,
-        reason=value.reason,
-        confidence=value.confidence,
-        model=value.model,
-        stand_in=value.stand_in,
-        ttft_ms=value.ttft_ms,
-        total_ms=value.total_ms,
-        text=value.text,
-        tool_steps=[encode_step(step) for step in value.steps],
-        conversation_id=value.conversation_id,
-        exit_status=value.exit_status,
-        error=encode_failed(value.error) if value.error else None,
-        features=dict(value.features),
-    )
-
-
-def decode_final(message: phone_pb2.Answer) -> FinalAnswer:
-    """Raises `InvalidDataError`."""
-    return FinalAnswer(
-        request_id=parse_request_id(message.request_id),
-        conversation_id=parse_conversation_id(message.conversation_id),
-        place=decode_place(message.place),
-        node=clean_label(message.node, fallback=""),
-        reason=clean_label(message.reason, _MAX_LINE, fallback=""),
-        confidence=message.confidence,
-        model=clean_label(message.model, fallback=""),
-        stand_in=message.stand_in,
-        ttft_ms=message.ttft_ms,
-        total_ms=message.total_ms,
-        text=message.text,
-        steps=tuple(decode_step(step) for step in message.tool_steps),
-        exit_status=message.exit_status,
-        error=decode_failed(message.error) if message.HasField("error") else None,
-        features=dict(message.features),
-    )
-
-
-def encode_event(  # noqa: PLR0911  # one for each kind
-    value: AgentEvent | ConsentQuestion,
-) -> phone_pb2.AskResponse:
-    """One event of a request."""
-    match value:
-        case TextDelta(text):
-            return phone_pb2.AskResponse(text=text)
-        case ThinkingDelta(text):
-            return phone_pb2.AskResponse(thinking=text)
-        case Note(text):
-            return phone_pb2.AskResponse(note=text)
-        case RouteChosen(place, node, reason, model):
-            route = phone_pb2.RouteNote(
-                place=encode_place(place), node=node, reason=reason, model=model
-            )
-            return phone_pb2.AskResponse(route=route)
-        case ToolStarted(step) | ToolFinished(step):
-            return phone_pb2.AskResponse(tool=encode_step(step))
-        case ConsentQuestion():
-            return phone_pb2.AskResponse(consent=encode_consent_question(value))
-        case FinalAnswer():
-            return phone_pb2.AskResponse(answer=encode_final(value))
-
-
-def decode_event(  # noqa: PLR0911  # one for each kind
-    message: phone_pb2.AskResponse,
-) -> AgentEvent | ConsentQuestion:
-    """Raises `InvalidDataError`."""
-    match message.WhichOneof("kind"):
-        case "text":
-            return TextDelta(message.text)
-        case "thinking":
-            return ThinkingDelta(message.thinking)
-        case "note":
-            return Note(clean_label(message.note, _MAX_LINE, fallback=""))
-        case "route":
-            return RouteChosen(
-                decode_place(message.route.place),
-                clean_label(message.route.node, fallback=""),
-                clean_label(message.route.reason, _MAX_LINE, fallback=""),
-                clean_label(message.route.model, fallback=""),
-            )
-        case "tool":
-            step = decode_step(message.tool)
-            return ToolFinished(step) if step.result else ToolStarted(step)
-        case "consent":
-            return decode_consent_question(message.consent)
-        case "answer":
-            return decode_final(message.answer)
-        case _:
-            msg = "the resident process sent an event that this version does not know"
-            raise InvalidDataError(msg, "Restart it: homing serve --stop")
-
-
+@encoder
 def encode_phone_tools(
     offered: tuple[ToolSpec, ...], unavailable: tuple[tuple[str, str], ...]
 ) -> phone_pb2.ListPhoneToolsResponse:

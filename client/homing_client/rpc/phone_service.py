@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import grpc.aio
-from homing_core.errors import HomingError, InvalidDataError
+from homing_agent.runtime.logs import get_logger
+from homing_core.errors import HomingError, InternalError, InvalidDataError
 from homing_crypto.rpc_errors import status_parts
 from homing_proto.codec.access import encode_device_role
 from homing_proto.codec.common import encode_error, encode_place
@@ -17,20 +18,21 @@ from homing_proto.v1 import phone_pb2, phone_pb2_grpc
 from homing_client.rpc.phone_codec import (
     decode_consent_answer,
     decode_question,
-    encode_event,
     encode_phone_tools,
 )
+from homing_client.rpc.phone_events import encode_event
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from homing_agent.request import AskInput
 
     from homing_client.phone import NodeReport, Phone
     from homing_client.sessions import Session
 
-T = TypeVar("T")
 Context = grpc.aio.ServicerContext[Any, Any]
+
+_log = get_logger(__name__)
 
 
 class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
@@ -49,64 +51,72 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
     ) -> AsyncIterator[phone_pb2.AskResponse]:
         """One request with its consent questions."""
         frames = request_iterator.__aiter__()
-        try:
-            session = self._phone.sessions.open(await self._question(frames))
+        async with _clear_end(context):
+            question = await self._question(frames)
+            session = self._phone.sessions.open(question)
             reader = asyncio.create_task(self._read(frames, session))
             try:
-                async with contextlib.aclosing(session.watch()) as shown:
+                watching = session.watch(person=question.interactive)
+                async with contextlib.aclosing(watching) as shown:
                     async for event in shown:
                         yield encode_event(event)
             finally:
                 reader.cancel()
-        except HomingError as error:
-            await context.abort(*status_parts(error))
 
     async def GetStatus(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.GetStatusRequest, context: Context
     ) -> phone_pb2.GetStatusResponse:
         """How the process is."""
-        del request, context
-        status = self._phone.status()
-        return phone_pb2.GetStatusResponse(
-            version=status.version,
-            pid=status.pid,
-            model=status.model,
-            stand_in=status.stand_in,
-            ready=status.ready,
-            activity=status.activity,
-            error=encode_error(status.error) if status.error else None,
-            device_id=status.device_id,
-            idle_seconds=status.idle_seconds,
-        )
+        del request
+        async with _clear_end(context):
+            status = self._phone.status()
+            return phone_pb2.GetStatusResponse(
+                version=status.version,
+                pid=status.pid,
+                model=status.model,
+                stand_in=status.stand_in,
+                ready=status.ready,
+                activity=status.activity,
+                error=encode_error(status.error) if status.error else None,
+                device_id=status.device_id,
+                idle_seconds=status.idle_seconds,
+                running=status.running,
+                wanted_model=status.wanted_model,
+                stand_in_allowed=status.stand_in_allowed,
+            )
 
     async def PairNode(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.PairNodeRequest, context: Context
     ) -> phone_pb2.PairNodeResponse:
         """Pair with the node that a link names."""
-        report = await _or_abort(context, self._phone.pair(request.link, request.device_name))
-        return phone_pb2.PairNodeResponse(node=_encode_report(report))
+        async with _clear_end(context):
+            report = await self._phone.pair(request.link, request.device_name)
+            return phone_pb2.PairNodeResponse(node=_encode_report(report))
 
     async def ListNodes(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.ListNodesRequest, context: Context
     ) -> phone_pb2.ListNodesResponse:
         """The nodes, called or as remembered."""
-        reports = await _or_abort(context, self._phone.nodes(check=request.check))
-        return phone_pb2.ListNodesResponse(nodes=[_encode_report(report) for report in reports])
+        async with _clear_end(context):
+            reports = await self._phone.nodes(check=request.check)
+            return phone_pb2.ListNodesResponse(nodes=[_encode_report(one) for one in reports])
 
     async def ListPhoneTools(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.ListPhoneToolsRequest, context: Context
     ) -> phone_pb2.ListPhoneToolsResponse:
         """What the model may call here, and what this device cannot do."""
-        del request, context
-        return encode_phone_tools(*self._phone.tools())
+        del request
+        async with _clear_end(context):
+            return encode_phone_tools(*self._phone.tools())
 
     async def Stop(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.StopRequest, context: Context
     ) -> phone_pb2.StopResponse:
         """Leave, once this answer is sent."""
-        del request, context
-        self._phone.stop()
-        return phone_pb2.StopResponse()
+        del request
+        async with _clear_end(context):
+            self._phone.stop()
+            return phone_pb2.StopResponse()
 
     async def _question(self, frames: AsyncIterator[phone_pb2.AskRequest]) -> AskInput:
         async for frame in frames:
@@ -117,6 +127,7 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
         raise InvalidDataError(msg, "Update the command line and the resident process together.")
 
     async def _read(self, frames: AsyncIterator[phone_pb2.AskRequest], session: Session) -> None:
+        """What the person says while the request runs. It ends with the stream, however it ends."""
         with contextlib.suppress(grpc.aio.BaseError):
             async for frame in frames:
                 match frame.WhichOneof("kind"):
@@ -134,12 +145,19 @@ def add_phone_service(server: grpc.aio.Server, phone: Phone) -> None:
     phone_pb2_grpc.add_PhoneServiceServicer_to_server(PhoneService(phone), server)
 
 
-async def _or_abort(context: Context, work: Awaitable[T]) -> T:
+@contextlib.asynccontextmanager
+async def _clear_end(context: Context) -> AsyncGenerator[None]:
+    """Errors become a status with our own words; anything else is a bug, told neutrally."""
     try:
-        return await work
+        yield
     except HomingError as error:
         await context.abort(*status_parts(error))
-        raise  # abort has raised already; this is for the type checker
+    except grpc.aio.BaseError:
+        raise  # an abort, or the terminal has gone
+    except Exception as error:  # noqa: BLE001  # logged; nothing of it is shown
+        _log.error("phone.call_failed", exc_info=error)
+        fault = InternalError("something went wrong inside Homing", "The details are in the log.")
+        await context.abort(*status_parts(fault))
 
 
 def _encode_report(report: NodeReport) -> phone_pb2.KnownNode:

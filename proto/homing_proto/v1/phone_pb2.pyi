@@ -169,7 +169,7 @@ class GetStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatusResponse(_message.Message):
-    __slots__ = ("version", "pid", "model", "stand_in", "ready", "activity", "error", "device_id", "idle_seconds")
+    __slots__ = ("version", "pid", "model", "stand_in", "ready", "activity", "error", "device_id", "idle_seconds", "running", "wanted_model", "stand_in_allowed")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -179,6 +179,9 @@ class GetStatusResponse(_message.Message):
     ERROR_FIELD_NUMBER: _ClassVar[int]
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     IDLE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    WANTED_MODEL_FIELD_NUMBER: _ClassVar[int]
+    STAND_IN_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     version: str
     pid: int
     model: str
@@ -188,7 +191,10 @@ class GetStatusResponse(_message.Message):
     error: _common_pb2.Error
     device_id: str
     idle_seconds: int
-    def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., model: _Optional[str] = ..., stand_in: _Optional[bool] = ..., ready: _Optional[bool] = ..., activity: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., device_id: _Optional[str] = ..., idle_seconds: _Optional[int] = ...) -> None: ...
+    running: int
+    wanted_model: str
+    stand_in_allowed: bool
+    def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., model: _Optional[str] = ..., stand_in: _Optional[bool] = ..., ready: _Optional[bool] = ..., activity: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., device_id: _Optional[str] = ..., idle_seconds: _Optional[int] = ..., running: _Optional[int] = ..., wanted_model: _Optional[str] = ..., stand_in_allowed: _Optional[bool] = ...) -> None: ...
 
 class PairNodeRequest(_message.Message):
     __slots__ = ("link", "device_name")

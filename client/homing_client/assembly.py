@@ -1,0 +1,172 @@
+"""The phone, put together: key, nodes, model, tools, agent."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from homing_agent.alarms.notify import default_notifier
+from homing_agent.alarms.ringer import Ringer
+from homing_agent.alarms.store import AlarmStore
+from homing_agent.journal.sqlite import SqliteJournal
+from homing_agent.limits import Limits
+from homing_agent.loop import Agent
+from homing_agent.parts import Parts
+from homing_agent.registry import Registry
+from homing_agent.runtime.model_host import ModelHost
+from homing_agent.runtime.model_source import CatalogSource, Wanted
+from homing_agent.runtime.paths import make_private
+from homing_agent.tools.builtin import builtin_tools, local_zone
+from homing_crypto.approvals import sign_approval
+from homing_crypto.identity import DeviceIdentity
+from homing_crypto.node_book import NODE_BOOK_FILE, SqliteNodeBook
+from homing_discovery.browser import ZeroconfBrowser
+from homing_inference.catalog.store import Store
+
+from homing_client.homes import HomeLinks
+from homing_client.local_engine import LocalEngine
+from homing_client.model_choice import expected_name
+from homing_client.sessions import Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AsyncExitStack
+
+    from homing_agent.runtime.model_host import ModelSource
+    from homing_agent.runtime.paths import ProgramPaths
+    from homing_core.approvals import ApprovalStatement, SignedApproval
+    from homing_core.clock import Clock
+    from homing_core.ids import DeviceId
+    from homing_crypto.nodes import NodeBook
+
+    from homing_client.config import ClientConfig, ModelSection
+
+_PICK_MARGIN_S = 0.2
+"""Looking for a node ends by itself; this much later it is ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a phone keeps its things and how it is set.
+
+    Attributes:
+        paths: its places.
+        config: how it is set.
+        clock: where time comes from.
+        source: where its model comes from; None takes the catalog.
+    """
+
+    paths: ProgramPaths
+    config: ClientConfig
+    clock: Clock
+    source: ModelSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A phone's parts. Nothing of it runs yet."""
+
+    identity: DeviceIdentity
+    book: NodeBook
+    homes: HomeLinks
+    browser: ZeroconfBrowser | None
+    registry: Registry
+    host: ModelHost
+    engine: LocalEngine
+    ringer: Ringer
+    agent: Agent
+    sessions: Sessions
+
+
+async def assemble(
+    stack: AsyncExitStack,
+    setting: Setting,
+    touched: Callable[[], None],
+    show_alarm: Callable[[str], bool],
+) -> Assembly:
+    """Open everything that a phone keeps and put its parts together.
+
+    Args:
+        stack: closes what was opened.
+        setting: where and how.
+        touched: called whenever somebody uses the process.
+        show_alarm: shows an alarm's line; False if nobody is there to read it.
+
+    Raises:
+        HomingError: something that it keeps is damaged or cannot be used.
+    """
+    config, clock = setting.config, setting.clock
+    folder = setting.paths.data_dir
+    data = _data_folder(setting)
+    make_private(data)
+    identity = await asyncio.to_thread(DeviceIdentity.load_or_create, folder / "identity", clock)
+    book = SqliteNodeBook(folder / NODE_BOOK_FILE)
+    stack.callback(book.close)
+    journal = SqliteJournal.open(folder / "journal.db")
+    stack.callback(journal.close)
+    alarms = AlarmStore.open(folder / "alarms.db")
+    stack.callback(alarms.close)
+    ringer = Ringer(alarms, default_notifier(show_alarm), clock, local_zone())
+    home = config.home
+    browser = ZeroconfBrowser(interfaces=home.mdns_interfaces) if home.mdns else None
+    homes = HomeLinks(identity, book, home, browser, clock)
+    stack.push_async_callback(homes.close)
+    host = ModelHost(
+        expected_name(config.model.name, stand_in=config.model.stand_in),
+        setting.source or _catalog(config.model),
+    )
+    engine = LocalEngine(host, config.model.context_tokens)
+    stack.push_async_callback(engine.close)
+    registry = Registry(builtin_tools(data, clock, ringer))
+    agent = Agent(
+        Parts(
+            engine=engine,
+            registry=registry,
+            journal=journal,
+            homes=homes,
+            signer=_DeviceSigner(identity),
+            clock=clock,
+            limits=Limits(pick_s=home.reach_seconds + _PICK_MARGIN_S),
+        )
+    )
+    sessions = Sessions(agent, touched)
+    return Assembly(
+        identity=identity,
+        book=book,
+        homes=homes,
+        browser=browser,
+        registry=registry,
+        host=host,
+        engine=engine,
+        ringer=ringer,
+        agent=agent,
+        sessions=sessions,
+    )
+
+
+def _data_folder(setting: Setting) -> Path:
+    chosen = setting.config.phone.data
+    return Path(chosen).expanduser() if chosen else setting.paths.data_dir / "data"
+
+
+def _catalog(model: ModelSection) -> CatalogSource:
+    wanted = Wanted(
+        "phone", model.name, model.stand_in, model.context_tokens, threads=model.threads
+    )
+    return CatalogSource(wanted, Store())
+
+
+class _DeviceSigner:
+    """The device's key, as far as approvals go."""
+
+    def __init__(self, identity: DeviceIdentity) -> None:
+        self._identity = identity
+
+    @property
+    def device(self) -> DeviceId:
+        return self._identity.device_id
+
+    def sign(self, statement: ApprovalStatement) -> SignedApproval:
+        return sign_approval(self._identity, statement)

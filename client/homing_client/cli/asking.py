@@ -1,0 +1,134 @@
+"""One request from a terminal: streams, asks the person, handles Ctrl-C and a killed process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING
+
+from homing_agent.events import FinalAnswer
+from homing_agent.ports import ConsentAnswer, ConsentQuestion
+from homing_core.approvals import Verdict
+from homing_core.errors import HomingError, InternalError
+
+from homing_client.attach import attached
+from homing_client.cli.consent import ask_person
+from homing_client.cli.console import aside
+from homing_client.cli.waiting import wait_until_ready
+from homing_client.rpc.phone_calls import ResidentGoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from homing_agent.request import AskInput
+
+    from homing_client.cli.options import Setup
+    from homing_client.cli.report import Reporter
+    from homing_client.rpc.phone_calls import AskStream, PhoneCalls
+
+_TRIES = 3
+"""Times that a request is asked when the resident process is killed under it."""
+
+
+async def run_request(
+    setup: Setup, request: AskInput, reporter: Reporter, *, quiet: bool
+) -> FinalAnswer:
+    """One request to its end. Asking again under the same id is harmless, so it is done here.
+
+    Args:
+        setup: how to reach the resident process.
+        request: what to ask.
+        reporter: shows what happens.
+        quiet: whether to show nothing while the model is brought up.
+
+    Raises:
+        KeyboardInterrupt: the person pressed Ctrl-C, and the request was ended.
+        HomingError: it failed before there was an answer.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            async with attached(setup, tell=_nothing if quiet else aside) as phone:
+                await wait_until_ready(phone, setup, request.route, quiet=quiet)
+                return await _ask(phone, request, reporter)
+        except ResidentGoneError:
+            if not left:
+                raise
+            reporter.start_over()
+    msg = "the request ended without an answer"
+    raise InternalError(msg, "Ask again.")
+
+
+def _nothing(_: str) -> None:
+    """Nobody watches."""
+
+
+async def _ask(phone: PhoneCalls, request: AskInput, reporter: Reporter) -> FinalAnswer:
+    stream = phone.ask(request)
+    desk = _Desk(stream)
+    with _cancel_on_interrupt(stream) as interrupted:
+        try:
+            async with contextlib.aclosing(stream.events()) as events:
+                async for event in events:
+                    await (
+                        desk.close()
+                    )  # whatever comes next, the last question is not open any more
+                    reporter.show(event)
+                    if isinstance(event, ConsentQuestion) and request.interactive:
+                        desk.open(event)
+                    if isinstance(event, FinalAnswer):
+                        return event
+        except HomingError as error:
+            if not interrupted.is_set():
+                raise
+            reporter.interrupted()
+            raise KeyboardInterrupt from error
+        finally:
+            await desk.close()
+    msg = "the request ended without an answer"
+    raise InternalError(msg, "Ask again.")
+
+
+class _Desk:
+    """At most one open question. The stream goes on meanwhile: it may be settled elsewhere."""
+
+    def __init__(self, stream: AskStream) -> None:
+        self._stream = stream
+        self._task: asyncio.Task[None] | None = None
+
+    def open(self, question: ConsentQuestion) -> None:
+        self._task = asyncio.create_task(self._ask(question))
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        if task is None:
+            return
+        if not task.done():
+            task.cancel()
+            aside("\n(not asked any more)")
+        await asyncio.gather(task, return_exceptions=True)
+
+    async def _ask(self, question: ConsentQuestion) -> None:
+        try:
+            answer = await ask_person(question)
+        except OSError:  # the terminal has gone
+            answer = ConsentAnswer(question.approval_id, Verdict.DENY)
+        self._stream.answer(answer)
+
+
+@contextlib.contextmanager
+def _cancel_on_interrupt(stream: AskStream) -> Generator[asyncio.Event]:
+    """The first Ctrl-C ends the request at the resident process; the second leaves at once."""
+    loop = asyncio.get_running_loop()
+    pressed = asyncio.Event()
+
+    def interrupt() -> None:
+        pressed.set()
+        stream.cancel()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        yield pressed
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

@@ -1,0 +1,62 @@
+"""Waiting for the phone's own model, with something to look at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+from homing_agent.request import RoutePreference
+from rich.text import Text
+
+from homing_client.cli.console import aside, err, printable
+
+if TYPE_CHECKING:
+    from homing_client.cli.options import Setup
+    from homing_client.rpc.phone_calls import PhoneCalls
+
+_LOOK_S = 0.2
+"""How often the progress line is renewed while the model is fetched and loaded."""
+_PERCENT = re.compile(r", \d+%$")
+
+
+async def wait_until_ready(
+    phone: PhoneCalls, setup: Setup, route: RoutePreference, *, quiet: bool
+) -> None:
+    """Wait for the phone's own model, showing what is being done; home needs no waiting.
+
+    Raises:
+        HomingError: the model cannot be had, and the phone or this very model was asked for.
+    """
+    status = await phone.status()
+    if route is RoutePreference.HOME or status.ready:
+        return
+    progress = _Progress(quiet=quiet)
+    with progress:
+        while not status.ready and status.error is None:
+            progress.show(status.activity)
+            await asyncio.sleep(_LOOK_S)
+            status = await phone.status()
+    if status.error is not None and (route is RoutePreference.PHONE or setup.chooses_model):
+        raise status.error
+
+
+class _Progress(contextlib.ExitStack):
+    """A spinner on a terminal; elsewhere a line for each new step."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        super().__init__()
+        self._quiet = quiet
+        self._spinner = err.status("") if not quiet and err.is_terminal else None
+        self._step = ""
+        if self._spinner is not None:
+            self.enter_context(self._spinner)
+
+    def show(self, activity: str) -> None:
+        step = _PERCENT.sub("", activity)
+        if self._spinner is not None:
+            self._spinner.update(Text(printable(activity), style="dim"))
+        elif not self._quiet and step != self._step:
+            aside(f"The phone's model: {step} …")
+        self._step = step
