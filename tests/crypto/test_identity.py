@@ -15,6 +15,7 @@ from homing_crypto.keys import verify, verify_hpke_key
 from homing_crypto.testing import throwaway_identity
 from hypothesis import given
 from hypothesis import strategies as st
+from support.first_start import device_id_in
 
 KILLER = Path(__file__).parents[1] / "support" / "kill_at_every_line.py"
 
@@ -145,14 +146,10 @@ def test_any_overwritten_stretch_is_an_error_or_harmless(
     assert found.device_id == json.loads(content)["device_id"]
 
 
-def _create(folder: Path) -> str:
-    return load(folder).device_id
-
-
 def test_two_first_starts_at_once_agree_on_one_identity(tmp_path: Path) -> None:
     folders = [tmp_path / "identity"] * 8
     with multiprocessing.get_context("spawn").Pool(4) as pool:
-        assert len(set(pool.map(_create, folders))) == 1
+        assert len(set(pool.map(device_id_in, folders))) == 1
 
 
 def test_a_kill_at_any_line_leaves_nothing_or_a_whole_identity(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""What a result file holds, so that a figure can be traced to the run that gave it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+
+
+def write_result(name: str, samples: Mapping[str, Sequence[float]], facts: dict[str, Any]) -> Path:
+    """Write `bench/results/NAME.json`.
+
+    Args:
+        name: of the benchmark.
+        samples: raw values by what they are; the unit ends the name.
+        facts: whatever else a reader needs, ratios among them.
+    """
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    content = {
+        "benchmark": name,
+        "command": f"make bench  ({Path(sys.argv[0]).name})",
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "at": int(time.time()),
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": len(os.sched_getaffinity(0)),
+            "load_average": [round(value, 2) for value in os.getloadavg()],
+            "python": platform.python_version(),
+        },
+        "facts": facts,
+        "medians": {key: round(median(values), 2) for key, values in samples.items()},
+        "samples": {key: [round(value, 2) for value in values] for key, values in samples.items()},
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(  # noqa: S603  # fixed words
+        ["git", *arguments],  # noqa: S607  # whichever git the user has
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), "")
