@@ -524,7 +524,7 @@ async def test_a_request_has_a_time_limit() -> None:
     assert seen.answer.exit_status == 1
     assert seen.answer.error is not None
     assert "within 0.05 s" in seen.answer.error.what
-    assert engine.closed == 1
+    assert len(engine.cancelled) == 1
 
 
 async def test_the_persons_time_does_not_count() -> None:
@@ -558,7 +558,7 @@ async def test_closing_ends_the_models_work_and_leaves_no_task() -> None:
         async for event in stream:
             if isinstance(event, TextDelta):
                 break
-    assert engine.closed == 1
+    assert len(engine.cancelled) == 1
     assert asyncio.all_tasks() == before
     assert not agent.busy
 
@@ -692,12 +692,16 @@ async def test_a_long_conversation_is_shortened_where_it_cannot_leave() -> None:
     assert 3 < len(last) < 15
 
 
-async def test_warming_renders_the_same_prefix() -> None:
-    world = World(PlayedEngine([text("Nice and warm in here.")]), [FakeTool()])
-    agent = world.agent()
-    assert (await agent.warm()).tokens == 101
-    seen = await ask(agent, question())
-    assert 101 < seen.answer.features["prompt_tokens"] < 150
+async def test_what_is_warmed_is_what_requests_begin_with() -> None:
+    engine = PlayedEngine([text("Nice and warm in here.")])
+    agent = World(engine, [FakeTool()]).agent()
+    warmed = await agent.warm()
+    seen = await ask(agent, question("hello"))
+    ((messages, tools, thinking),) = engine.warmed
+    (request,) = engine.requests
+    assert request.messages[: len(messages)] == messages
+    assert (request.tools, request.thinking) == (tools, thinking)
+    assert warmed.tokens < seen.answer.features["prompt_tokens"] < warmed.tokens + 50
 
 
 async def test_the_final_answer_is_the_last_event_always() -> None:

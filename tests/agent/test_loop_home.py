@@ -71,7 +71,7 @@ async def test_a_halting_text_is_never_seen_and_home_answers() -> None:
     assert answer.exit_status == 0
     routes = [event for event in seen.events if isinstance(event, RouteChosen)]
     assert [(route.place, route.node) for route in routes] == [(Place.HOME, "home")]
-    assert world.engine.closed == 1
+    assert len(world.engine.cancelled) == 1
 
 
 async def test_two_tools_that_looked_alike_send_the_call_home_before_anything_is_done() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from homing_agent.events import FinalAnswer
@@ -22,11 +22,9 @@ from homing_agent.testing import (
     MemoryJournal,
     Script,
 )
-from homing_core.errors import HomingError
 from homing_core.generation import (
     CallSignals,
     Done,
-    Failed,
     FinishReason,
     TextDelta,
     TokenSignals,
@@ -35,18 +33,16 @@ from homing_core.generation import (
 from homing_core.ids import new_request_id, new_tool_call_id
 from homing_core.testing import FakeClock
 from homing_core.tools import ToolCall
-from homing_inference.engine import EngineInfo, WarmedPrefix
+from homing_inference.engine import EngineInfo
+from homing_inference.testing import ScriptedEngine
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import Sequence
 
     from homing_agent.events import AgentEvent
     from homing_agent.journal.base import Journal
     from homing_agent.ports import Consent
     from homing_core.canonical import JsonValue
-    from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
-    from homing_core.messages import Message
-    from homing_core.tools import ToolSpec
 
 SURE = CallSignals(0.99, 0.98, 0.9, 0.9, 0.99)
 UNSURE = CallSignals(0.9, 0.52, 0.11, 0.9, 0.99)
@@ -56,42 +52,20 @@ STOP = Done(FinishReason.STOP)
 CALLS = Done(FinishReason.TOOL_CALLS)
 
 
-class PlayedEngine:
-    """An engine that plays scripts, one a generation; after the last it says "nothing left"."""
+PHONE_MODEL = EngineInfo(
+    model="phone-model",
+    quantization="Q4_K_M",
+    context_tokens=4096,
+    chat_format="hermes-json",
+    can_think=False,
+)
+
+
+class PlayedEngine(ScriptedEngine):
+    """The phone's model, which plays one script a turn."""
 
     def __init__(self, scripts: Sequence[Script], context_tokens: int = 4096) -> None:
-        self.requests: list[GenerateRequest] = []
-        self.closed = 0
-        self._scripts = list(scripts)
-        self._info = EngineInfo("phone-model", "Q4_K_M", context_tokens, "hermes-json", False)  # noqa: FBT003
-
-    @property
-    def info(self) -> EngineInfo:
-        return self._info
-
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[GenerationEvent, None]:
-        self.requests.append(request)
-        script: Script = self._scripts.pop(0) if self._scripts else text("nothing left")
-        try:
-            for step in script:
-                if isinstance(step, HomingError):
-                    yield Failed.from_error(step)
-                    return
-                if isinstance(step, asyncio.Event):
-                    await step.wait()
-                    continue
-                yield step
-        finally:
-            self.closed += 1
-
-    async def warm(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
-    ) -> WarmedPrefix:
-        del messages, thinking
-        return WarmedPrefix(100 + len(tools), "0" * 64)
-
-    async def close(self) -> None:
-        """Nothing to free."""
+        super().__init__(*scripts, info=replace(PHONE_MODEL, context_tokens=context_tokens))
 
 
 def text(words: str, signals: TokenSignals | None = FLUENT) -> Script:
