@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -47,6 +48,7 @@ _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 _READ_BYTES: Final = 1 << 16
 _STOP_SECONDS: Final = 5.0
 _MAX_LINE: Final = 2000
+_KEPT_LINES: Final = 3
 
 
 def _stopped() -> UnavailableError:
@@ -73,6 +75,7 @@ class EngineChild:
         self._writer = writer
         self._on_death = on_death
         self._alive = True
+        self._died = False
         self._farewell = _stopped()
         """What those who wait are told when it is gone."""
         self._loading: asyncio.Queue[float | ModelReady | HomingError] = asyncio.Queue()
@@ -110,7 +113,7 @@ class EngineChild:
             ours.setblocking(False)  # noqa: FBT003  # the method takes nothing else
             reader, writer = await asyncio.open_connection(sock=ours)
             try:
-                process = await _spawn(theirs.fileno())
+                process = await spawn_worker(theirs.fileno())
             except OSError as error:
                 writer.close()
                 msg = "the system does not let an engine's process start"
@@ -232,7 +235,8 @@ class EngineChild:
             _log.warning("engine.malformed_report", what=error.what)
         except OSError:
             pass  # it is gone, as below
-        self._die()
+        finally:
+            self._die()
 
     def _take(self, report: EngineReport) -> None:
         match report:
@@ -286,6 +290,7 @@ class EngineChild:
         for ticket in tuple(self._warming):
             self._answer(ticket, self._farewell)
         if was_alive:
+            self._died = True
             self._on_death(self)
 
     def _kill(self) -> None:
@@ -300,21 +305,21 @@ class EngineChild:
         output = self._process.stdout
         if output is None:
             return
+        last: deque[str] = deque(maxlen=_KEPT_LINES)
         rest = b""
         while data := await output.read(_READ_BYTES):
             *lines, rest = (rest + data).split(b"\n")
             rest = rest[-_MAX_LINE:]
             for line in lines:
-                _log.debug(
-                    "engine.output", pid=self.pid, what=line[:_MAX_LINE].decode("utf-8", "replace")
-                )
+                last.append(line[:_MAX_LINE].decode("utf-8", "replace"))
+                _log.debug("engine.output", pid=self.pid, what=last[-1])
         status = await self._process.wait()
-        _log.debug(
-            "engine.ended", pid=self.pid, status=status, what=rest.decode("utf-8", "replace")
-        )
+        entry = _log.warning if self._died else _log.debug
+        entry("engine.ended", pid=self.pid, status=status, what=" | ".join(last))
 
 
-async def _spawn(descriptor: int) -> Process:
+async def spawn_worker(descriptor: int) -> Process:
+    """Start the process that speaks on an inherited socket; raises `OSError`."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *("-P", "-m", "homing_inference.worker", str(descriptor)),

@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from homing_core.generation import GenerateRequest
     from homing_core.ids import GenerationId
     from homing_proto.codec.engine import EngineCommand, EngineReport
+    from structlog.typing import EventDict
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
@@ -266,12 +268,23 @@ def _configure_logs() -> None:
     structlog.configure(
         processors=[
             structlog.stdlib.add_log_level,
-            structlog.processors.format_exc_info,
+            _describe_exception,
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def _describe_exception(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    """An exception as its type and places: its text could repeat a prompt."""
+    if entry.pop("exc_info", None):
+        kind, _, trace = sys.exc_info()
+        places = [
+            f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(trace)
+        ]
+        entry["what"] = " < ".join([kind.__name__ if kind else "", *reversed(places)])
+    return entry
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+import structlog
 from homing_core.errors import (
     HomingError,
     IntegrityError,
@@ -328,6 +329,54 @@ async def test_closing_while_it_restarts(tiny_qwen35: Path) -> None:
     assert failure_of(await waiting).what == "the engine was closed"
 
 
+_ABORTING = """
+from homing_inference import worker
+from homing_inference.llama.sequences import Sequences
+
+def oversized(self, tokens):
+    count = 4 * len(tokens) + 512
+    batch = self._library.llama_batch_init(count, 0, 1)
+    batch.n_tokens = count
+    for index in range(count):
+        batch.token[index] = 65
+        batch.pos[index] = index
+        batch.n_seq_id[index] = 1
+        batch.seq_id[index][0] = 0
+        batch.logits[index] = 0
+    self._library.llama_decode(self._context, batch)
+
+Sequences.append = oversized
+worker.main()
+"""
+
+
+async def test_a_native_abort_takes_only_the_child_with_it(
+    tiny_qwen35: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = child.spawn_worker
+
+    async def spawn(descriptor: int) -> Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", _ABORTING, str(descriptor)),
+            pass_fds=(descriptor,),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+
+    monkeypatch.setattr(child, "spawn_worker", spawn)
+    engine = await ChildEngine.start(ModelFile(tiny_qwen35, "tiny"), context_tokens=2048)
+    monkeypatch.setattr(child, "spawn_worker", real)
+    with structlog.testing.capture_logs() as logs:
+        failure = failure_of(await collect(engine, ask()))
+        assert failure.retryable
+        assert done_of(await collect(engine, ask()))
+        await engine.close()
+    (ended,) = [entry for entry in logs if entry.get("status") == -signal.SIGABRT]
+    assert "GGML_ASSERT" in ended["what"]
+    assert ended["log_level"] == "warning"
+
+
 # A child that misbehaves
 
 
@@ -362,7 +411,7 @@ def _impostor(code: str) -> Callable[[int], Awaitable[Process]]:
 async def test_a_child_that_talks_nonsense_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setattr(child, "_spawn", _impostor(code))
+    monkeypatch.setattr(child, "spawn_worker", _impostor(code))
     async with asyncio.timeout(BOUND_S):
         with pytest.raises(UnavailableError, match="stopped while it loaded"):
             await ChildEngine.start(ModelFile(tmp_path / "any.gguf", "any"))
@@ -371,7 +420,7 @@ async def test_a_child_that_talks_nonsense_is_ended(
 async def test_a_child_that_falls_silent_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "_spawn", _impostor("s.recv(1 << 20); s.recv(1)"))
+    monkeypatch.setattr(child, "spawn_worker", _impostor("s.recv(1 << 20); s.recv(1)"))
     async with asyncio.timeout(BOUND_S):
         with pytest.raises(UnavailableError, match="made no progress for 0 s"):
             await ChildEngine.start(ModelFile(tmp_path / "any.gguf", "any"), load_silence_s=0.2)

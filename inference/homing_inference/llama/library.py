@@ -31,6 +31,8 @@ _KEPT_LINES: Final = 40
 # on a shared machine. Sleeping after about a microsecond costs nothing measurable when idle.
 _SPIN_VARIABLE: Final = "GOMP_SPINCOUNT"
 _SPIN_COUNT: Final = "1000"
+# On an abort ggml would start a debugger, which holds the process's descriptors open for seconds.
+_NO_BACKTRACE_VARIABLE: Final = "GGML_NO_BACKTRACE"
 
 
 class NativeLog:
@@ -74,6 +76,7 @@ def load_library() -> ModuleType:
             fit the bindings.
     """
     os.environ.setdefault(_SPIN_VARIABLE, _SPIN_COUNT)
+    os.environ.setdefault(_NO_BACKTRACE_VARIABLE, "1")
     try:
         library = importlib.import_module("llama_cpp.llama_cpp")
     except (ImportError, OSError, RuntimeError, AttributeError) as error:
