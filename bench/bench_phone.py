@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 BIN = Path(sys.executable).parent
 ROUNDS = 8
 COLD_ROUNDS = 3
-REQUESTS = {
-    "tool": ("Remind me to call mom tomorrow at 9am", ["--allow", "set_reminder"]),
-    "text": ("What is the capital of France?", []),
+REQUESTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tool": ("Remind me to call mom tomorrow at 9am", ("--allow", "set_reminder")),
+    "text": ("What is the capital of France?", ()),
 }
 START_S = 180.0
 
@@ -70,7 +70,9 @@ def _wait_for(process: subprocess.Popen[str], event: str) -> None:
         raise RuntimeError(msg)
 
 
-def ask(environment: dict[str, str], text: str, options: list[str]) -> tuple[dict[str, Any], float]:
+def ask(
+    environment: dict[str, str], text: str, options: tuple[str, ...]
+) -> tuple[dict[str, Any], float]:
     """The answer's last line, and the wall time of the whole command in milliseconds."""
     started = time.perf_counter()
     done = subprocess.run(  # noqa: S603  # our own program
@@ -109,8 +111,8 @@ def main() -> None:
         warm = median(samples[f"{name}_warm_first_token_ms"])
         facts[f"{name}_first_token_cold_over_warm"] = round(cold / warm, 1)
         print(  # noqa: T201  # this is what the command is for
-            f"{name}: first token {warm:.0f} ms warm, {cold:.0f} ms cold ({cold / warm:.1f} times), "
-            f"done in {median(samples[f'{name}_warm_total_ms']):.0f} ms, "
+            f"{name}: first token {warm:.0f} ms warm, {cold:.0f} ms cold "
+            f"({cold / warm:.1f} times), done in {median(samples[f'{name}_warm_total_ms']):.0f} ms, "
             f"command {median(samples[f'{name}_warm_command_ms']):.0f} ms"
         )
     print(f"written: {write_result('phone', samples, facts)}")  # noqa: T201  # as above

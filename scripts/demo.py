@@ -126,7 +126,7 @@ class Home:
 
     folder: Path
     stand_in: bool
-    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    processes: list[subprocess.Popen[str]] = field(default_factory=list["subprocess.Popen[str]"])
 
     @property
     def environment(self) -> dict[str, str]:
