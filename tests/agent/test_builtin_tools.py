@@ -151,6 +151,27 @@ async def test_events_are_listed_from_now_or_for_a_day(desk: Desk) -> None:
     )
 
 
+async def test_events_of_every_shape_are_shown(desk: Desk) -> None:
+    desk.folder.mkdir()
+    (desk.folder / "calendar.ics").write_text(
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\n"
+        "BEGIN:VEVENT\r\nUID:1\r\nSUMMARY:floating\r\nDTSTART:20261201T100000\r\nEND:VEVENT\r\n"
+        "BEGIN:VEVENT\r\nUID:2\r\nSUMMARY:whole day\r\nDTSTART;VALUE=DATE:20261201\r\n"
+        "END:VEVENT\r\n"
+        "BEGIN:VEVENT\r\nUID:3\r\nSUMMARY:week\r\nDTSTART;VALUE=DATE:20261128\r\n"
+        "DTEND;VALUE=DATE:20261205\r\nEND:VEVENT\r\n"
+        "BEGIN:VEVENT\r\nUID:4\r\nSUMMARY:broken\r\nDTSTART:whenever\r\nEND:VEVENT\r\n"
+        "BEGIN:VEVENT\r\nUID:5\r\nSUMMARY:year one\r\nDTSTART:00010101T000000Z\r\nEND:VEVENT\r\n"
+        "END:VCALENDAR\r\n"
+    )
+    assert (await desk.run("list_events", day="tomorrow")).say.splitlines() == [
+        "Your events on Tuesday 1 December 2026:",
+        "- Saturday 28 November 2026: week",
+        "- Tuesday 1 December 2026: whole day",
+        "- Tuesday 1 December 2026, 10:00: floating",
+    ]
+
+
 async def test_long_lists_are_cut(desk: Desk) -> None:
     for number in range(25):
         await desk.run("set_reminder", text=f"n{number}", when=f"in {number + 1} hours")

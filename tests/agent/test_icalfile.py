@@ -35,7 +35,7 @@ def todo(uid: str = "uid-1", summary: str = "call mum") -> Todo:
 
 
 def summaries(path: Path) -> list[str]:
-    return [str(entry["SUMMARY"]) for entry in read_entries(path, "VTODO")]
+    return [str(entry.get("SUMMARY", "")) for entry in read_entries(path, "VTODO")]
 
 
 def test_a_new_file_is_a_whole_calendar_and_private(tmp_path: Path) -> None:
@@ -181,3 +181,15 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     blocker.write_text("in the way")
     with pytest.raises(InternalError):
         append_entry(blocker / "reminders.ics", todo())
+
+
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / "reminders.ics"
+    folder.mkdir()
+    with pytest.raises(InternalError, match="cannot be used"):
+        read_entries(folder, "VTODO")
+    large = tmp_path / "large.ics"
+    with large.open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    with pytest.raises(InvalidDataError, match="too large"):
+        read_entries(large, "VTODO")

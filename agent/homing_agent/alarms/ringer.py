@@ -75,7 +75,10 @@ class Ringer:
         """Ring until cancelled."""
         while True:
             self._changed.clear()
-            soonest = await self.ring_due()
+            try:
+                soonest = await self.ring_due()
+            except HomingError:
+                soonest = None  # the file cannot be read just now: look again later
             wait = self._look_s if soonest is None else min(soonest, self._look_s)
             try:
                 async with asyncio.timeout(wait):
@@ -84,7 +87,11 @@ class Ringer:
                 continue
 
     async def ring_due(self) -> float | None:
-        """Ring what is due; the seconds until the next one, or None if there is none."""
+        """Ring what is due; the seconds until the next one, or None if there is none.
+
+        Raises:
+            InternalError: the alarms cannot be read.
+        """
         now = self._clock.now()
         for alarm in self._store.pending():
             if alarm.due > now:
