@@ -21,7 +21,15 @@ from homing_core.errors import (
     UnavailableError,
     UsageError,
 )
-from homing_core.generation import Failed, FinishReason, Priority, Sampling, Thinking
+from homing_core.generation import (
+    Failed,
+    FinishReason,
+    Priority,
+    Sampling,
+    Thinking,
+    TokenSignals,
+    ToolCallEvent,
+)
 from homing_inference import child
 from homing_inference.host import ChildEngine, ModelFile
 from support.engines import (
@@ -149,18 +157,36 @@ async def test_persons_are_served_before_jobs(engine: ChildEngine) -> None:
         await collect(engine, ask(name, priority=priority))
         order.append(name)
 
-    waiting: list[asyncio.Task[None]] = []
-
-    async def queue_both() -> None:
-        waiting.append(asyncio.create_task(read("job", Priority.JOB)))
+    # The child reads both, and then that the first is cancelled.
+    async with aclosing(engine.generate(ask(sampling=LONG))) as events:
+        await anext(events)
+        waiting = [
+            asyncio.create_task(read("job", Priority.JOB)),
+            asyncio.create_task(read("person", Priority.INTERACTIVE)),
+        ]
         await asyncio.sleep(0)
-        waiting.append(asyncio.create_task(read("person", Priority.INTERACTIVE)))
-        await asyncio.sleep(0)
-
-    await _until_first(engine, ask(sampling=Sampling(max_tokens=200)), queue_both)
     async with asyncio.timeout(BOUND_S):
         await asyncio.gather(*waiting)
     assert order == ["person", "job"]
+
+
+async def test_a_real_model_calls_a_tool_and_says_how_sure_it_was(stand_in_phone: Path) -> None:
+    engine = await ChildEngine.start(ModelFile(stand_in_phone, "real"), context_tokens=2048)
+    events = await collect(
+        engine,
+        ask("Set a timer for 10 minutes.", tools=TOOLS, sampling=Sampling(max_tokens=60)),
+    )
+    await engine.close()
+    (event,) = [event for event in events if isinstance(event, ToolCallEvent)]
+    assert event.call.name == "set_timer"
+    assert event.call.arguments == {"minutes": 10}
+    assert event.signals is not None
+    assert 0.5 < event.signals.name_probability <= 1
+    assert 0 < event.signals.name_margin <= 1
+    assert 0 < event.signals.lowest_argument_probability <= 1
+    assert 0 < event.signals.call_probability <= 1
+    assert sum(isinstance(event, TokenSignals) for event in events) == 1
+    assert done_of(events).reason is FinishReason.TOOL_CALLS
 
 
 async def test_one_id_runs_once_at_a_time(engine: ChildEngine) -> None:
