@@ -112,8 +112,9 @@ def main() -> None:
         facts[f"{name}_first_token_cold_over_warm"] = round(cold / warm, 1)
         print(  # noqa: T201  # this is what the command is for
             f"{name}: first token {warm:.0f} ms warm, {cold:.0f} ms cold "
-            f"({cold / warm:.1f} times), done in {median(samples[f'{name}_warm_total_ms']):.0f} ms, "
-            f"command {median(samples[f'{name}_warm_command_ms']):.0f} ms"
+            f"({cold / warm:.1f} times), "
+            f"done in {median(samples[f'{name}_warm_total_ms']):.0f} ms, "
+            f"the whole command {median(samples[f'{name}_warm_command_ms']):.0f} ms"
         )
     print(f"written: {write_result('phone', samples, facts)}")  # noqa: T201  # as above
 

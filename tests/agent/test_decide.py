@@ -78,12 +78,18 @@ def test_arguments_that_nobody_said_go_home_if_the_tool_acts() -> None:
 
 def test_a_made_up_act_becomes_words_where_home_cannot_be_reached() -> None:
     invented = Grounding(0.0, "when", ())
-    for reach in (Reach.UNREACHABLE, Reach.THERE):
-        decision = decide(replace(at_call(grounding=invented), reach=reach))
-        assert isinstance(decision, Speak)
-        assert "'when' of set_reminder is not what you said" in decision.reason
+    decision = decide(replace(at_call(grounding=invented), reach=Reach.UNREACHABLE))
+    assert isinstance(decision, Speak)
+    assert "'when' of set_reminder is not what you said" in decision.reason
     chosen = replace(at_call(grounding=invented), route=RoutePreference.PHONE)
     assert isinstance(decide(chosen), Speak)
+
+
+def test_what_home_composed_is_shown_to_a_person() -> None:
+    composed = Grounding(0.0, "text", ())
+    decision = decide(replace(at_call(grounding=composed), reach=Reach.THERE))
+    assert isinstance(decision, Ask)
+    assert "'text' of set_reminder is not what you said" in decision.reason
 
 
 def test_an_engine_without_probabilities_is_not_doubted_for_it() -> None:

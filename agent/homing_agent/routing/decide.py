@@ -142,7 +142,9 @@ def _scored(features: Features, judged: Judgement) -> Decision:
     reason = reason or _sure(judged, there=there)
     if features.call is None:
         return Answer(reason, judged.confidence)
-    if judged.invented:
+    if (
+        judged.invented and not there
+    ):  # home's model may well compose what it is asked to write down
         return Speak(reason, judged.confidence)
     # The person who said --route phone has taken the phone's judgement upon themselves.
     chosen = features.route is RoutePreference.PHONE
