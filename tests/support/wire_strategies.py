@@ -50,6 +50,10 @@ def _fields(draw: st.DrawFn, kind: type[Message]) -> dict[str, Any]:
             continue
         if group is not None:
             taken.add(group.name)
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            key, value = (_SCALARS[part.type] for part in field.message_type.fields)
+            content[field.name] = draw(st.dictionaries(key, value, max_size=3))
+            continue
         if field.message_type is not None:
             one = arbitrary(GetMessageClass(cast("Descriptor", field.message_type)))
         else:
