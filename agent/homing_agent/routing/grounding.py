@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from homing_agent.numbers import digits
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -22,32 +24,6 @@ if TYPE_CHECKING:
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
 _STEM = 4
 """Words count as the same if they share this many leading letters ("call", "calling")."""
-_UNITS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-)
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_UNITS)} | {
-    word: str(value * 10) for value, word in enumerate(_TENS, start=2)
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,5 +93,4 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    for word in _WORDS.findall(unicodedata.normalize("NFKC", text).casefold()):
-        yield _NUMBER_WORDS.get(word) or word
+    yield from _WORDS.findall(digits(unicodedata.normalize("NFKC", text)))

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from homing_core.errors import InvalidDataError
 
-from homing_agent.tools.numbers import digits
+from homing_agent.numbers import digits
 
 _MOST_CHARS = 80
 _UNITS = {

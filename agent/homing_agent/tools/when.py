@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 from homing_core.errors import InvalidDataError
 
+from homing_agent.numbers import digits
 from homing_agent.tool import AskPersonError
 from homing_agent.tools.clocktime import take_clock_time
 from homing_agent.tools.days import find_day
 from homing_agent.tools.durations import find_duration
-from homing_agent.tools.numbers import digits
 
 if TYPE_CHECKING:
     from datetime import date, time, tzinfo
