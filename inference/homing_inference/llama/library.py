@@ -7,6 +7,7 @@ import ctypes
 import functools
 import importlib
 import os
+import sys
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -78,7 +79,7 @@ def load_library() -> ModuleType:
     os.environ.setdefault(_SPIN_VARIABLE, _SPIN_COUNT)
     os.environ.setdefault(_NO_BACKTRACE_VARIABLE, "1")
     try:
-        library = importlib.import_module("llama_cpp.llama_cpp")
+        library = _import_bindings()
     except (ImportError, OSError, RuntimeError, AttributeError) as error:
         # AttributeError: a function that the bindings know is missing in an older library.
         msg = "the model runtime llama.cpp cannot be loaded"
@@ -91,6 +92,20 @@ def load_library() -> ModuleType:
     _redirect_log(library)
     library.llama_backend_init()
     return library
+
+
+def _import_bindings() -> ModuleType:
+    """Import them; their loader knows no Android, whose libraries are named as on Linux.
+
+    Python 3.13 and newer call the platform of Termux `android`. The name is put back at once.
+    """
+    platform = sys.platform
+    if platform == "android":
+        sys.platform = "linux"
+    try:
+        return importlib.import_module("llama_cpp.llama_cpp")
+    finally:
+        sys.platform = platform
 
 
 def _redirect_log(library: ModuleType) -> None:
