@@ -13,6 +13,7 @@ from homing_agent.runtime.logs import configure_logging, get_logger
 from homing_agent.runtime.paths import prepare_data_dir
 from homing_agent.runtime.signals import stop_on_signals
 from homing_core.clock import SystemClock
+from homing_crypto.rpc_guard import RpcGuard
 from homing_discovery.follow import follow_network
 from homing_discovery.watcher import SystemNetworkWatcher
 
@@ -159,7 +160,8 @@ class Resident:
 
 @contextlib.asynccontextmanager
 async def _listening(phone: Phone, paths: ProgramPaths) -> AsyncGenerator[None]:
-    server = grpc.aio.server()
+    # A malformed message is then told as such, and not in a library's words.
+    server = grpc.aio.server(interceptors=[RpcGuard(None)])
     add_phone_service(server, phone)
     path = add_local_port(server, paths)
     await server.start()
