@@ -20,6 +20,7 @@ PHONE = {
     "ifaddr",
     "jinja2",
     "llama-cpp-python",
+    "numpy",
     "platformdirs",
     "protobuf",
     "rich",
