@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing_client.cli.options import ConfigFile, DataDir, Json, Model, Setup, StandIn, choice
+from homing_client.cli.options import (
+    ConfigFile,
+    DataDir,
+    Json,
+    Model,
+    Setup,
+    StandIn,
+    choice,
+    given,
+)
 
 if TYPE_CHECKING:
     from homing_agent.request import AskInput
@@ -92,9 +101,9 @@ def ask(  # noqa: PLR0913  # one for each option
     setup = Setup(data_dir, config, stand_in, model)
     settings = setup.load()
     request = AskInput(
-        request_id=parse_request_id(request_id) if request_id else new_request_id(),
+        request_id=given(parse_request_id, request_id, "--request-id") or new_request_id(),
         text=read_text(text),
-        conversation_id=parse_conversation_id(conversation) if conversation else None,
+        conversation_id=given(parse_conversation_id, conversation, "--conversation"),
         route=choice(RoutePreference, route, "--route"),
         allowed_tools=frozenset(allow or ()),
         interactive=somebody_is_there(as_json=as_json),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from homing_core.errors import UsageError
 
-from homing_client.cli.options import ConfigFile, DataDir, Model, Setup, StandIn, choice
+from homing_client.cli.options import ConfigFile, DataDir, Model, Setup, StandIn, choice, given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def chat(  # noqa: PLR0913  # one for each option
         choice(RoutePreference, route, "--route"),
         frozenset(allow or ()),
         setup.load().sensitivity,
-        parse_conversation_id(conversation) if conversation else None,
+        given(parse_conversation_id, conversation, "--conversation"),
     )
     return _chat(setup, talk)
 

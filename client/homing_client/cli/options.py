@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 import typer
-from homing_core.errors import UsageError
+from homing_core.errors import InvalidDataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from homing_agent.runtime.paths import ProgramPaths
 
     from homing_client.config import ClientConfig
 
 E = TypeVar("E", bound=Enum)
+T = TypeVar("T")
 
 DataDir: TypeAlias = Annotated[
     Path | None,
@@ -118,3 +121,18 @@ def choice(kind: type[E], word: str, option: str) -> E:
         words = ", ".join(str(member.value) for member in kind)
         msg = f"{option} takes one of {words}"
         raise UsageError(msg, "See --help.") from error
+
+
+def given(parse: Callable[[str], T], text: str | None, option: str) -> T | None:
+    """What an option's text means; None if it was not given.
+
+    Raises:
+        UsageError: it means nothing.
+    """
+    if text is None:
+        return None
+    try:
+        return parse(text)
+    except InvalidDataError as error:
+        msg = f"{option}: {error.what}"
+        raise UsageError(msg, error.hint) from error

@@ -148,7 +148,8 @@ class TextReporter:
         """Nothing is shown yet."""
         self._explain = explain
         self._quiet = quiet
-        self._held = quiet and not sys.stdout.isatty()
+        self._watched = sys.stdout.isatty()
+        self._held = quiet and not self._watched
         self._told = ""
         self._before = ""
         self._open_line = False
@@ -199,8 +200,8 @@ class TextReporter:
 
     def _final(self, answer: FinalAnswer) -> None:
         self._end_thinking()
-        self._held = False
-        if answer.text and not self._told.endswith(answer.text):
+        if self._held or not self._told.endswith(answer.text):
+            self._held = False
             self._break()
             self._write(answer.text)
         self._break()
@@ -226,7 +227,8 @@ class TextReporter:
 
     def _line(self, text: str) -> None:
         self._end_thinking()
-        self._break()
+        if self._watched and not self._quiet:  # elsewhere the two streams go separate ways
+            self._break()
         self._aside(text)
 
     def _break(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sys
 import termios
+import unicodedata
 
 from homing_core.errors import TooLongError, UsageError
 
@@ -33,6 +34,8 @@ def read_text(words: list[str], what: str = "question") -> str:
     if len(text) > MAX_QUESTION_CHARS:
         msg = f"the {what} has more than {MAX_QUESTION_CHARS:,} characters"
         raise TooLongError(msg, "Shorten it.")
+    if any(unicodedata.category(char) == "Cs" for char in text):
+        raise _no_text(what)  # bytes that Python smuggled through as lone surrogates
     return text
 
 
@@ -42,8 +45,11 @@ def _standard_input(what: str) -> str:
     try:
         return sys.stdin.read(MAX_QUESTION_CHARS + 1)
     except UnicodeDecodeError as error:
-        msg = f"the {what} on standard input is not UTF-8 text"
-        raise UsageError(msg, "Convert it first.") from error
+        raise _no_text(what) from error
+
+
+def _no_text(what: str) -> UsageError:
+    return UsageError(f"the {what} is not UTF-8 text", "Convert it first.")
 
 
 def forget_typed_ahead() -> None:
