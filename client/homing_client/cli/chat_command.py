@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from homing_core.errors import UsageError
 
 from homing_client.cli.options import ConfigFile, DataDir, Model, Setup, StandIn, choice, given
 
@@ -142,14 +141,16 @@ def _answer(setup: Setup, talk: _Talk, line: str, *, interactive: bool) -> int:
 
 def _lines(*, interactive: bool) -> Iterator[str]:
     """What is typed, line by line. Interactively an empty line ends it, and so does Ctrl-C."""
+    from homing_client.cli.typed import checked_text, not_text  # noqa: PLC0415  # keep help quick
+
     with contextlib.suppress(ImportError):
         __import__("readline")  # line editing, where there is any
+    what = "line"
     while True:
         try:
-            line = input("> " if interactive else "").strip()
+            line = checked_text(input("> " if interactive else "").strip(), what)
         except UnicodeDecodeError as error:
-            msg = "the line is not UTF-8 text"
-            raise UsageError(msg, "Convert it first.") from error
+            raise not_text(what) from error
         except (EOFError, KeyboardInterrupt):
             return
         if line:

@@ -34,8 +34,17 @@ def read_text(words: list[str], what: str = "question") -> str:
     if len(text) > MAX_QUESTION_CHARS:
         msg = f"the {what} has more than {MAX_QUESTION_CHARS:,} characters"
         raise TooLongError(msg, "Shorten it.")
+    return checked_text(text, what)
+
+
+def checked_text(text: str, what: str) -> str:
+    """The text, unless it holds bytes that Python smuggled through as lone surrogates.
+
+    Raises:
+        UsageError: it does.
+    """
     if any(unicodedata.category(char) == "Cs" for char in text):
-        raise _no_text(what)  # bytes that Python smuggled through as lone surrogates
+        raise not_text(what)
     return text
 
 
@@ -45,10 +54,11 @@ def _standard_input(what: str) -> str:
     try:
         return sys.stdin.read(MAX_QUESTION_CHARS + 1)
     except UnicodeDecodeError as error:
-        raise _no_text(what) from error
+        raise not_text(what) from error
 
 
-def _no_text(what: str) -> UsageError:
+def not_text(what: str) -> UsageError:
+    """The error for bytes that are no text."""
     return UsageError(f"the {what} is not UTF-8 text", "Convert it first.")
 
 
