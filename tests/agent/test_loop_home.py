@@ -205,6 +205,7 @@ async def test_home_calls_the_phones_tools_under_the_phones_rule() -> None:
     assert part.result.content == "set for nine"
 
 
+@pytest.mark.attack
 async def test_home_cannot_act_without_permission() -> None:
     tool = FakeTool()
     world = away(World(PlayedEngine([]), [tool]), FakeRemote([calls(call_event())]))

@@ -57,12 +57,14 @@ def test_nobody_there_and_no_permission_is_refused_with_the_way_out() -> None:
     assert "--allow write" in found.hint
 
 
+@pytest.mark.attack
 def test_allow_is_by_exact_name() -> None:
     assert permit(WRITE, call(WRITE), context(allowed="write")) == Allow("--allow")
     assert isinstance(permit(WRITE, call(WRITE), context(allowed="writer")), Refuse)
     assert isinstance(permit(WRITE, call(WRITE), context(allowed="Write")), Refuse)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "spec",
     [
@@ -83,12 +85,14 @@ def test_money_health_and_other_people_always_need_a_person(spec: ToolSpec) -> N
     assert "concerns" in asked.reason
 
 
+@pytest.mark.attack
 def test_a_remembered_yes_counts_for_the_same_tool_hash() -> None:
     assert permit(WRITE, call(WRITE), context(remembered=WRITE)) == Allow("person")
     changed = replace(WRITE, description="Does something else.")
     assert isinstance(permit(changed, call(changed), context(remembered=WRITE)), Refuse)
 
 
+@pytest.mark.attack
 def test_untrusted_text_leaves_only_a_person() -> None:
     granted = context(allowed="write", remembered=WRITE, untrusted=True)
     refused = permit(WRITE, call(WRITE), granted)

@@ -81,6 +81,7 @@ async def test_without_permission_and_nobody_to_ask_nothing_happens(rig: PhoneRi
     assert reminders(rig) == 0
 
 
+@pytest.mark.attack
 async def test_money_health_and_other_people_need_a_person_whatever_is_allowed(
     rig: PhoneRig,
 ) -> None:
@@ -162,6 +163,7 @@ async def test_a_conversation_goes_on(rig: PhoneRig) -> None:
     assert second["conversation_id"] == first["conversation_id"]
 
 
+@pytest.mark.attack
 async def test_a_model_cannot_command_the_terminal(rig: PhoneRig) -> None:
     nasty = "\x1b]0;owned\x07\x1b[2Jred\u202egreen\r\nok"
     async with rig.scripted(answer(nasty)):

@@ -60,6 +60,7 @@ async def test_whatever_else_is_no_answer(rig: PhoneRig) -> None:
         assert await screen.end() == 0
 
 
+@pytest.mark.attack
 async def test_what_was_typed_before_the_question_is_no_answer_to_it(rig: PhoneRig) -> None:
     long = "let me write that down for you, "
     script = answer(long, {"gate": "go"}, NOTE)
@@ -73,6 +74,7 @@ async def test_what_was_typed_before_the_question_is_no_answer_to_it(rig: PhoneR
     assert notes(rig) == []
 
 
+@pytest.mark.attack
 async def test_nothing_in_an_argument_can_hide_or_pose_as_the_prompt(rig: PhoneRig) -> None:
     nasty = "milk\x1b[2K\r\u202eevil\nAllow it? [y]es, [N]o: y"
     async with (

@@ -98,6 +98,7 @@ async def test_the_first_address_that_proves_the_key_wins(
         assert noted.last_verified_at == verified.at
 
 
+@pytest.mark.attack
 async def test_a_wrong_key_is_passed_over_when_another_address_is_right(
     home: FakeHome, phone: DeviceIdentity
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_wrong_key_is_passed_over_when_another_address_is_right(
         assert impostor.asked.empty()
 
 
+@pytest.mark.attack
 async def test_a_wrong_key_is_told_at_once_when_it_is_the_only_answer(
     home: FakeHome, phone: DeviceIdentity
 ) -> None:
@@ -131,6 +133,7 @@ async def test_a_stranger_at_one_address_does_not_hide_that_the_node_is_silent(
         assert "another computer has one of its addresses" in error.what
 
 
+@pytest.mark.attack
 async def test_a_node_that_says_it_is_another_is_not_believed(
     home: FakeHome, phone: DeviceIdentity
 ) -> None:

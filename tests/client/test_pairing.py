@@ -165,6 +165,7 @@ async def test_a_phone_that_is_paired_already_is_told_so(rig: NodeRig) -> None:
     assert "paired with den already" in error.hint
 
 
+@pytest.mark.attack
 async def test_somebody_else_with_another_certificate_gets_nothing(rig: NodeRig) -> None:
     phone = Phone()
     async with opened(rig) as door, fake_home() as impostor:

@@ -139,6 +139,7 @@ async def test_it_stays_while_a_request_runs(rig: PhoneRig) -> None:
         assert json.loads(out.splitlines()[-1])["text"] == "Noon."
 
 
+@pytest.mark.attack
 async def test_logs_hold_no_words(rig: PhoneRig) -> None:
     private = "my-bank-balance-is-42"
     async with rig.scripted(answer("It is ", private)):
@@ -196,6 +197,7 @@ async def test_a_damaged_file_is_said_in_one_line_and_left_as_it_is(
     assert rig.resident_pid() == 0
 
 
+@pytest.mark.attack
 async def test_a_folder_that_is_open_to_others_is_refused(rig: PhoneRig) -> None:
     rig.data_dir.mkdir(mode=0o755)
     (rig.data_dir / "something").touch()

@@ -45,6 +45,7 @@ def test_a_device_signs_for_itself_only() -> None:
         sign_approval(OTHER, STATEMENT)
 
 
+@pytest.mark.attack
 def test_another_devices_approval_is_refused() -> None:
     with pytest.raises(RefusedError, match="another device"):
         verify_approval(SIGNED, OTHER.certificate, NOW)
@@ -66,6 +67,7 @@ CHANGES = st.one_of(
 )
 
 
+@pytest.mark.attack
 @given(st.lists(CHANGES, min_size=1, max_size=3))
 def test_any_altered_field_is_refused(changes: list[tuple[str, object]]) -> None:
     altered = changed(**dict(changes))
@@ -74,6 +76,7 @@ def test_any_altered_field_is_refused(changes: list[tuple[str, object]]) -> None
         verify_approval(SignedApproval(altered, SIGNED.signature), PHONE.certificate, NOW)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("field", "after"), [("request_id", "tool_hash"), ("tool_hash", "argument_hash")]
 )

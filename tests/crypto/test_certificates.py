@@ -100,6 +100,7 @@ def test_trailing_bytes_and_size_are_refused() -> None:
         check_pem_certificate(b"x" * (2 * MAX_CERTIFICATE_BYTES + 1))
 
 
+@pytest.mark.attack
 def test_a_compressed_key_does_not_come_under_a_second_id() -> None:
     point = KEY.public_key().public_bytes(
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint

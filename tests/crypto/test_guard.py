@@ -57,6 +57,7 @@ def test_a_paired_device_is_let_in_as_what_it_is(guard: Guard) -> None:
     assert Scope.INFERENCE in caller.scopes
 
 
+@pytest.mark.attack
 def test_a_certificate_that_a_paired_device_minted_for_another_is_refused(
     guard: Guard, store: MemoryTrustStore
 ) -> None:
@@ -97,12 +98,14 @@ def test_any_context_is_answered_with_a_clear_refusal(context: dict[str, list[by
         caller_device_id(context)
 
 
+@pytest.mark.attack
 def test_old_tls_is_refused_on_every_call(guard: Guard) -> None:
     for versions in ([b"TLSv1.2"], []):
         with pytest.raises(RefusedError, match="too old"):
             guard.authorize(METHOD, seen(PHONE.certificate.pem, ssl_tls_version=versions))
 
 
+@pytest.mark.attack
 def test_the_post_quantum_group_can_be_required(store: MemoryTrustStore) -> None:
     context = seen(PHONE.certificate.pem, ssl_negotiated_key_exchange_group=[b"X25519"])
     assert Guard(RULES, store, FakeClock()).authorize(METHOD, context).id == PHONE.device_id
@@ -112,6 +115,7 @@ def test_the_post_quantum_group_can_be_required(store: MemoryTrustStore) -> None
     assert strict.authorize(METHOD, seen(PHONE.certificate.pem)).id == PHONE.device_id
 
 
+@pytest.mark.attack
 def test_a_method_without_a_rule_is_closed_even_to_the_owner(
     guard: Guard, store: MemoryTrustStore
 ) -> None:
@@ -120,6 +124,7 @@ def test_a_method_without_a_rule_is_closed_even_to_the_owner(
         guard.authorize("/pkg.Service/Forgotten", seen(VICTIM.certificate.pem))
 
 
+@pytest.mark.attack
 def test_a_lease_that_has_run_out_is_refused(store: MemoryTrustStore) -> None:
     clock = FakeClock()
     leased = dataclasses.replace(
@@ -184,6 +189,7 @@ async def call_with(server: GuardedServer, key: bytes, chain: bytes) -> HomingEr
     return error_from_rpc(caught.value)
 
 
+@pytest.mark.attack
 async def test_tls_refuses_a_leaf_that_a_paired_device_signed() -> None:
     async with guarded_server() as server:
         server.store.add(paired_device(PHONE))
@@ -193,6 +199,7 @@ async def test_tls_refuses_a_leaf_that_a_paired_device_signed() -> None:
     assert "closed the connection" in error.what
 
 
+@pytest.mark.attack
 async def test_a_device_cannot_lock_another_out_by_taking_its_name() -> None:
     key = new_device_key()
     impostor = Recipe(key, PHONE.device_id)
@@ -205,6 +212,7 @@ async def test_a_device_cannot_lock_another_out_by_taking_its_name() -> None:
             assert await client.unary("Unary", "in") == "phone: in"
 
 
+@pytest.mark.attack
 async def test_a_certificate_that_tls_takes_but_is_no_devices_own_is_refused() -> None:
     key = new_device_key()
     impostor = Recipe(key, PHONE.device_id).pem()

@@ -47,6 +47,7 @@ async def failure(call: Awaitable[object]) -> HomingError:
     return error_from_rpc(caught.value)
 
 
+@pytest.mark.attack
 async def test_an_unpaired_device_is_shut_out_and_told_what_to_try(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -82,6 +83,7 @@ async def test_a_device_paired_while_the_server_runs_gets_in(
         assert await other.unary("Unary", "too") == "phone: too"
 
 
+@pytest.mark.attack
 async def test_revoking_ends_a_live_stream_at_once_and_refuses_new_calls(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -111,6 +113,7 @@ async def test_revoking_ends_a_live_stream_at_once_and_refuses_new_calls(
         assert isinstance(await failure(client.unary("Unary")), UnavailableError)
 
 
+@pytest.mark.attack
 async def test_revoking_ends_a_unary_call_and_a_stream_that_nobody_reads(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -152,6 +155,7 @@ async def test_ending_all_calls_tells_each_why(
     assert error.what == "the node is stopping"
 
 
+@pytest.mark.attack
 async def test_a_server_with_another_key_is_refused_as_such(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -199,6 +203,7 @@ async def test_a_store_that_cannot_be_read_closes_calls_on_open_connections(
         assert await client.unary("Unary", "2") == "phone: 2"
 
 
+@pytest.mark.attack
 async def test_a_stale_bundle_does_not_let_a_revoked_device_call(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -210,6 +215,7 @@ async def test_a_stale_bundle_does_not_let_a_revoked_device_call(
         assert isinstance(await failure(client.unary("Unary")), UnpairedError)
 
 
+@pytest.mark.attack
 async def test_a_device_in_the_bundle_but_unknown_to_the_store_is_refused(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -220,6 +226,7 @@ async def test_a_device_in_the_bundle_but_unknown_to_the_store_is_refused(
     assert "pair" in error.hint.lower()
 
 
+@pytest.mark.attack
 async def test_role_and_scope_are_checked_on_every_call(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -234,6 +241,7 @@ async def test_role_and_scope_are_checked_on_every_call(
         assert type(await failure(client.unary("Closed"))) is RefusedError
 
 
+@pytest.mark.attack
 async def test_a_device_whose_time_is_over_is_refused(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -257,6 +265,7 @@ async def test_a_call_is_noted_as_a_sign_of_life(
     assert server.store.get(phone.device_id).last_seen_at == server.clock.now()
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("method", ["Unary", "Crash"])
 async def test_malformed_bytes_are_the_callers_fault(
     server: GuardedServer, phone: DeviceIdentity, method: str
@@ -270,6 +279,7 @@ async def test_malformed_bytes_are_the_callers_fault(
     assert isinstance(error_from_rpc(caught.value), InvalidDataError)
 
 
+@pytest.mark.attack
 async def test_malformed_bytes_in_a_request_stream_are_too(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -279,6 +289,7 @@ async def test_malformed_bytes_in_a_request_stream_are_too(
         assert isinstance(await failure(client.both(b"a", b"\xff")), InvalidDataError)
 
 
+@pytest.mark.attack
 async def test_a_refused_callers_bytes_are_not_even_parsed(
     server: GuardedServer, phone: DeviceIdentity
 ) -> None:
@@ -289,6 +300,7 @@ async def test_a_refused_callers_bytes_are_not_even_parsed(
     assert server.echo.parsed == []
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("method", ["Crash", "Unwritable"])
 async def test_an_exceptions_text_does_not_leak(
     server: GuardedServer, phone: DeviceIdentity, method: str, capfd: pytest.CaptureFixture[str]

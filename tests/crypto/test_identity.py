@@ -48,6 +48,7 @@ def test_it_is_made_once_and_kept_in_private(folder: Path) -> None:
     assert [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()] == [0o600]
 
 
+@pytest.mark.attack
 def test_its_secrets_are_not_shown(folder: Path) -> None:
     identity = load(folder)
     shown = repr(identity)
@@ -56,6 +57,7 @@ def test_its_secrets_are_not_shown(folder: Path) -> None:
     assert "PRIVATE" not in shown
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
 def test_a_folder_open_to_others_is_refused_with_the_command_that_closes_it(
     folder: Path, mode: int
@@ -67,6 +69,7 @@ def test_a_folder_open_to_others_is_refused_with_the_command_that_closes_it(
     assert f"chmod 700 '{folder}'" in caught.value.hint
 
 
+@pytest.mark.attack
 def test_a_file_open_to_others_is_refused_with_the_command_that_closes_it(folder: Path) -> None:
     load(folder)
     (folder / IDENTITY_FILE).chmod(0o644)

@@ -207,6 +207,7 @@ async def test_three_wrong_secrets_close_the_pairing() -> None:
     assert store.devices() == ()
 
 
+@pytest.mark.attack
 async def test_a_server_with_another_key_than_the_links_is_refused_before_anything_is_sent() -> (
     None
 ):
@@ -220,6 +221,7 @@ async def test_a_server_with_another_key_than_the_links_is_refused_before_anythi
     assert store.devices() == ()
 
 
+@pytest.mark.attack
 async def test_a_relay_that_shows_the_right_certificate_cannot_read_or_answer() -> None:
     """It fetched the node's certificate, but does not hold its key."""
     honest = throwaway_identity()

@@ -105,6 +105,7 @@ def test_a_lost_reply_can_be_asked_for_again_by_the_same_device_only() -> None:
     assert step(after, WRONG.attempt, NOW) == (after, AlreadyUsed())
 
 
+@pytest.mark.attack
 def test_a_device_that_was_paired_before_keeps_its_role() -> None:
     store = MemoryTrustStore()
     store.add(paired_device(PHONE, DeviceRole.GUEST))
@@ -114,6 +115,7 @@ def test_a_device_that_was_paired_before_keeps_its_role() -> None:
     assert accept_answer(RIGHT, answer, NOW).role is DeviceRole.GUEST
 
 
+@pytest.mark.attack
 def test_three_wrong_guesses_burn_the_link_even_for_the_right_secret() -> None:
     state = pairing()
     for left in (2, 1, 0):
@@ -140,6 +142,7 @@ def test_a_short_secret_is_refused() -> None:
         open_pairing(SIDE, DeviceRole.GUEST, b"1234", NOW)
 
 
+@pytest.mark.attack
 def test_a_replayed_link_is_told_that_it_was_used_and_costs_no_guess() -> None:
     state = pairing()
     assert step(state, WRONG.attempt, NOW, used_before=True) == (state, AlreadyUsed())
@@ -189,6 +192,7 @@ def changed(**fields: Any) -> PairAttempt:  # noqa: ANN401  # any field's type
     return dataclasses.replace(RIGHT.attempt, **fields)
 
 
+@pytest.mark.attack
 @given(st.sampled_from(["link_id", "name", "nonce", "certificate", "hpke", "proof"]), st.data())
 def test_the_proof_covers_everything_that_is_sent(part: str, data: st.DataObject) -> None:
     good = RIGHT.attempt
@@ -221,6 +225,7 @@ def test_the_proof_covers_everything_that_is_sent(part: str, data: st.DataObject
     assert outcome == WrongProof(MAX_GUESSES - 1)
 
 
+@pytest.mark.attack
 def test_a_proof_for_another_node_does_not_fit() -> None:
     elsewhere = start_pairing(link(), PHONE, OTHER.certificate, "Ada's phone")
     assert step(pairing(), elsewhere.attempt, NOW)[1] == WrongProof(2)
@@ -235,6 +240,7 @@ def good_answer() -> PairAnswer:
 ANSWER = good_answer()
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "change",
     [
@@ -257,6 +263,7 @@ def test_an_altered_answer_is_not_believed(change: dict[str, Any]) -> None:
         accept_answer(RIGHT, dataclasses.replace(ANSWER, **change), NOW)
 
 
+@pytest.mark.attack
 def test_an_hpke_key_that_the_node_did_not_sign_is_not_believed() -> None:
     unsigned = dataclasses.replace(ANSWER, hpke_public_key=OTHER.hpke.public_bytes)
     proof = node_proof(SECRET, RIGHT.attempt, unsigned)
@@ -264,12 +271,14 @@ def test_an_hpke_key_that_the_node_did_not_sign_is_not_believed() -> None:
         accept_answer(RIGHT, dataclasses.replace(unsigned, proof=proof), NOW)
 
 
+@pytest.mark.attack
 def test_an_answer_to_another_attempt_is_not_believed() -> None:
     fresh = start_pairing(link(), PHONE, NODE.certificate, "Ada's phone")
     with pytest.raises(IntegrityError):
         accept_answer(fresh, ANSWER, NOW)
 
 
+@pytest.mark.attack
 def test_neither_sides_proof_can_be_sent_back_as_the_others() -> None:
     assert device_proof(SECRET, RIGHT.attempt, NODE.certificate.der) != ANSWER.proof
 
@@ -295,6 +304,7 @@ def sides() -> dict[str, PhoneSide]:
 SIDES = sides()
 
 
+@pytest.mark.attack
 @given(st.lists(st.tuples(st.sampled_from(sorted(SIDES)), st.integers(-5, 100)), max_size=12))
 def test_whatever_the_order_at_most_one_device_and_three_guesses(
     events: list[tuple[str, int]],

@@ -80,6 +80,7 @@ def test_a_wait_is_believed_within_reason(retry: str, expected: int) -> None:
     assert error.retry_after_ms == expected
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("status", [code for code in grpc.StatusCode if code.value[0]])
 def test_grpcs_own_text_is_never_shown(status: grpc.StatusCode) -> None:
     error = arrived(status, "ipv4:10.0.0.1:443: internal text")

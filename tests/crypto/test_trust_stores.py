@@ -232,6 +232,7 @@ def test_a_used_link_gives_its_device_the_same_entry_and_others_nothing(
     assert store.devices() == (stored,)
 
 
+@pytest.mark.attack
 def test_a_revoked_device_cannot_bring_itself_back_with_its_old_link(store: TrustStore) -> None:
     store.add(paired_device(ONE), "abc")
     store.revoke(ONE.device_id)
@@ -241,6 +242,7 @@ def test_a_revoked_device_cannot_bring_itself_back_with_its_old_link(store: Trus
     assert store.add(paired_device(ONE), "a new link").revoked_at == 0
 
 
+@pytest.mark.attack
 def test_an_introduction_never_touches_a_device_that_was_paired_here(store: TrustStore) -> None:
     stored = store.add(paired_device(ONE, DeviceRole.MEMBER))
     introduced = dataclasses.replace(
@@ -253,6 +255,7 @@ def test_an_introduction_never_touches_a_device_that_was_paired_here(store: Trus
     assert store.roots_pem() == b""
 
 
+@pytest.mark.attack
 def test_an_introduction_is_renewed_by_its_own_node_only(store: TrustStore) -> None:
     first = dataclasses.replace(
         paired_device(ONE, DeviceRole.GUEST), introduced_by=TWO.device_id, lease_expires_at=1
@@ -312,6 +315,7 @@ def test_it_is_private_and_survives_closing(path: Path) -> None:
     again.close()
 
 
+@pytest.mark.attack
 def test_a_file_open_to_others_is_refused(path: Path) -> None:
     filled(path).close()
     path.chmod(0o640)

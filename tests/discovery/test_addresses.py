@@ -105,6 +105,7 @@ def test_every_plain_ip_survives_its_text(ip: object, port: int) -> None:
     assert address is None or parse_address(str(address)) == address
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "host",
     [

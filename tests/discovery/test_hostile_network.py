@@ -60,6 +60,7 @@ async def heard_after(phone: ZeroconfBrowser, stranger: Stranger) -> None:
     pytest.fail("nothing is heard any more")
 
 
+@pytest.mark.attack
 async def test_an_address_flushed_by_a_stranger_is_still_known(
     phone: ZeroconfBrowser, node: ZeroconfAnnouncer, stranger: Stranger, token: str
 ) -> None:
@@ -73,6 +74,7 @@ async def test_an_address_flushed_by_a_stranger_is_still_known(
     assert HERE in phone.hints(token)[0].addresses
 
 
+@pytest.mark.attack
 async def test_a_flood_is_bounded_and_the_wanted_node_is_found_in_it(
     phone: ZeroconfBrowser, stranger: Stranger, token: str
 ) -> None:
@@ -90,6 +92,7 @@ async def test_a_flood_is_bounded_and_the_wanted_node_is_found_in_it(
     assert phone.hints(token)
 
 
+@pytest.mark.attack
 async def test_garbage_kills_nobody(
     phone: ZeroconfBrowser, node: ZeroconfAnnouncer, stranger: Stranger, token: str
 ) -> None:
@@ -105,6 +108,7 @@ async def test_garbage_kills_nobody(
     assert node.active
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "label",
     [
@@ -128,6 +132,7 @@ async def test_a_hostile_label_is_nobodys(
     assert before == ()
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "txt",
     [b"", b"\x00", b"\xff", b"\xffv=1", b"\x05v=\xff\xfe\xfd", b"\x03v=9" * 300, b"\x00" * 900],
@@ -142,6 +147,7 @@ async def test_garbage_in_a_txt_record_hides_no_node(
     assert hint.version in {0, 1, 9}
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("hosts", "port"),
     [
@@ -161,6 +167,7 @@ async def test_an_address_that_cannot_be_a_nodes_is_dropped(
     assert not phone.hints(token)
 
 
+@pytest.mark.attack
 async def test_very_many_addresses_of_one_node_are_bounded(
     phone: ZeroconfBrowser, stranger: Stranger, token: str
 ) -> None:
@@ -170,6 +177,7 @@ async def test_very_many_addresses_of_one_node_are_bounded(
     assert 0 < len(phone.hints(token)[0].addresses) <= 16
 
 
+@pytest.mark.attack
 async def test_a_strangers_claim_of_the_name_does_not_silence_the_node(
     phone: ZeroconfBrowser, stranger: Stranger, token: str
 ) -> None:

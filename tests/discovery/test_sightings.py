@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from homing_core.addresses import Address
 from homing_discovery.hints import MAX_ADDRESSES, MAX_ADDRESSES_PER_ANNOUNCEMENT
 from homing_discovery.sightings import MAX_UNWANTED, MAX_WANTED, Sighting, Sightings
@@ -51,6 +52,7 @@ def test_another_address_joins_and_does_not_replace() -> None:
     assert seen.hints(MINE)[0].addresses == (OTHER, HOME)
 
 
+@pytest.mark.attack
 def test_a_goodbye_does_not_remove_a_wanted_node_but_another() -> None:
     seen = Sightings([MINE])
     for one in (MINE, token(1)):

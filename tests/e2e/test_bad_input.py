@@ -43,6 +43,7 @@ def test_a_truncated_model_on_the_phone(stranger: Phone, tiny_model: Path, tmp_p
     assert cut.stat().st_size == tiny_model.stat().st_size - 1000
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("who", ["phone", "node"])
 def test_a_model_with_the_wrong_hash(
     stranger: Phone, tiny_model: Path, tmp_path: Path, who: str
@@ -95,6 +96,7 @@ def test_a_prompt_longer_than_the_context(tiny: Household, route: str) -> None:
         )
 
 
+@pytest.mark.attack
 def test_malformed_messages_to_the_local_sockets(tiny: Household) -> None:
     phone, node = tiny.phone, tiny.node
     sockets = (
@@ -122,6 +124,7 @@ def test_malformed_messages_to_the_local_sockets(tiny: Household) -> None:
     assert tiny.node("devices").status == 0
 
 
+@pytest.mark.attack
 def test_bytes_that_are_no_tls(tiny: Household) -> None:
     for garbage in GARBAGE:
         with socket.create_connection((LOOPBACK, tiny.node.port), timeout=30) as raw:

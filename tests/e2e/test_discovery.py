@@ -47,6 +47,7 @@ def test_a_node_that_moved_is_found_again(
     assert (answer["route"], answer["node"], answer["exit_status"]) == ("home", "attic", 0)
 
 
+@pytest.mark.attack
 def test_a_forged_announcement_leads_nowhere(tiny: Household, left: int, other_node: Node) -> None:
     """Somebody says that the node is at another's address: that one cannot prove the key."""
     (node,) = tiny.phone.nodes()

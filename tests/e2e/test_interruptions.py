@@ -151,6 +151,7 @@ def test_a_side_effect_happens_once(home: Household) -> None:
         assert written == 1
 
 
+@pytest.mark.attack
 def test_a_phone_that_is_shut_out(home: Household) -> None:
     (device,) = objects(home.node("devices", "--json"))
     with home.phone.asking("--route", "home", LONG) as asking:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import signal
+import socket
 from typing import TYPE_CHECKING
 
+import pytest
 from homing_crypto.node_book import NODE_BOOK_FILE, SqliteNodeBook
 from homing_crypto.pairing.link import parse_link
+from support.household import LOOPBACK
 from support.programs import objects, one_line
 
 if TYPE_CHECKING:
     from support.household import Household, Node, Phone
     from support.programs import Event
 
+SILENT = 100
+"""More than a household's phones, fewer than the node takes at once."""
 
+
+@pytest.mark.attack
 def test_a_phone_that_only_knows_about_the_node_is_not_let_in(
     tiny: Household, stranger: Phone
 ) -> None:
@@ -34,6 +42,7 @@ def test_a_phone_that_only_knows_about_the_node_is_not_let_in(
     assert device["name"] == tiny.phone.folder.name
 
 
+@pytest.mark.attack
 def test_a_wrong_pairing_secret(tiny: Household, stranger: Phone) -> None:
     shown, link = tiny.node.opened()
     with shown:
@@ -49,6 +58,7 @@ def test_a_wrong_pairing_secret(tiny: Household, stranger: Phone) -> None:
     show_out(tiny, stranger)
 
 
+@pytest.mark.attack
 def test_a_replayed_link(tiny: Household, stranger: Phone) -> None:
     shown, link = tiny.node.opened("--role", "owner")
     with shown:
@@ -63,6 +73,7 @@ def test_a_replayed_link(tiny: Household, stranger: Phone) -> None:
     assert objects(tiny.node("devices", "--json")) == before
 
 
+@pytest.mark.attack
 def test_a_link_that_leads_to_somebody_else(
     tiny: Household, other_node: Node, stranger: Phone
 ) -> None:
@@ -78,6 +89,7 @@ def test_a_link_that_leads_to_somebody_else(
         assert stranger("pair", other).status == 0  # it was no guess that counts
 
 
+@pytest.mark.attack
 def test_somebody_else_at_the_nodes_address(
     tiny: Household, other_node: Node, stranger: Phone
 ) -> None:
@@ -97,6 +109,17 @@ def test_somebody_else_at_the_nodes_address(
     for phone in (stranger, tiny.phone):  # nobody had to pair again
         assert phone.ask("--route", "home", "hello")[-1]["route"] == "home"
     show_out(tiny, stranger)
+
+
+@pytest.mark.attack
+def test_sockets_that_say_nothing_keep_no_phone_out(tiny: Household) -> None:
+    """They are held by the node until a handshake's time is over, and cost nobody else's turn."""
+    tiny.phone.close()  # so that it has to dial anew
+    with contextlib.ExitStack() as held:
+        for _ in range(SILENT):
+            held.enter_context(socket.create_connection((LOOPBACK, tiny.node.port), timeout=30))
+        (node,) = tiny.phone.nodes()
+    assert node["reachable"]
 
 
 def known_nodes(phone: Phone) -> SqliteNodeBook:

@@ -42,6 +42,7 @@ async def test_the_daemon_says_how_it_is(rig: NodeRig) -> None:
     assert daemon.load.running == 0
 
 
+@pytest.mark.attack
 async def test_revocation_ends_what_runs_and_only_that(rig: NodeRig) -> None:
     phone, other = await rig.phone(), await rig.phone(DeviceRole.MEMBER)
     calls: dict[str, Events] = {}
@@ -89,6 +90,7 @@ async def test_stop_is_asked_for(rig: NodeRig) -> None:
     assert rig.stop.is_set()
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("method", METHODS)
 async def test_malformed_messages(rig: NodeRig, method: str) -> None:
     async with open_local_channel(rig.paths, "homing-node run") as channel:
@@ -99,6 +101,7 @@ async def test_malformed_messages(rig: NodeRig, method: str) -> None:
     assert (await (await rig.control()).daemon()).name == "den"
 
 
+@pytest.mark.attack
 async def test_the_main_port_is_not_the_local_one(rig: NodeRig) -> None:
     phone = await rig.phone()
     with pytest.raises(grpc.aio.AioRpcError) as caught:

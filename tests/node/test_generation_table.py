@@ -36,6 +36,7 @@ def test_same_content_attaches_and_other_content_conflicts() -> None:
         generations.same(PHONE, gid(1), "e")
 
 
+@pytest.mark.attack
 def test_ids_of_another_device_mean_nothing() -> None:
     generations = table()
     generations.begin(PHONE, gid(1), "d")
@@ -44,6 +45,7 @@ def test_ids_of_another_device_mean_nothing() -> None:
     assert generations.same(OTHER, gid(1), "e") is None
 
 
+@pytest.mark.attack
 def test_too_many_of_one_device_or_of_all_are_refused_for_now() -> None:
     generations = table(running=3, running_per_device=2)
     first = generations.begin(PHONE, gid(1), "d")
@@ -89,6 +91,7 @@ def test_too_many_ended_ones_lose_the_delivered_then_the_oldest() -> None:
     assert left == [1, 3]
 
 
+@pytest.mark.attack
 def test_full_buffer_drops_old_answers_before_it_fails_the_new_one() -> None:
     generations = table(device_bytes=4000)
     old = generations.begin(PHONE, gid(1), "d")

@@ -94,6 +94,7 @@ async def test_a_paired_device_is_known_at_once(rig: NodeRig, role: DeviceRole) 
     assert device.paired_at > 0
 
 
+@pytest.mark.attack
 async def test_three_wrong_guesses_close_it_for_good(rig: NodeRig) -> None:
     async with opened(rig) as door:
         for left in (2, 1, 0):
@@ -119,6 +120,7 @@ async def test_a_wrong_guess_does_not_lock_the_owner_out(rig: NodeRig) -> None:
         assert isinstance(await door.next(), Paired)
 
 
+@pytest.mark.attack
 async def test_a_link_works_once(rig: NodeRig) -> None:
     first, second = throwaway_identity(), throwaway_identity()
     async with opened(rig) as door:
@@ -134,6 +136,7 @@ async def test_a_link_works_once(rig: NodeRig) -> None:
     assert [device.id for device in rig.running.store.devices()] == [first.device_id]
 
 
+@pytest.mark.attack
 async def test_of_two_devices_one_wins(rig: NodeRig) -> None:
     devices = [throwaway_identity() for _ in range(4)]
     async with opened(rig) as door:
@@ -148,6 +151,7 @@ async def test_of_two_devices_one_wins(rig: NodeRig) -> None:
     assert [device.id for device in rig.running.store.devices()] == [event.device.id]
 
 
+@pytest.mark.attack
 async def test_it_closes_when_the_time_is_over(rig: NodeRig) -> None:
     async with opened(rig, seconds=1) as door:
         assert listens(door.link)
@@ -203,6 +207,7 @@ async def test_a_port_in_use_is_said(tmp_path: Path) -> None:
                     pass
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
@@ -224,6 +229,7 @@ async def test_malformed_attempts_are_refused_and_are_no_guess(
         assert isinstance(await door.next(), Paired)
 
 
+@pytest.mark.attack
 async def test_bytes_that_are_no_message(rig: NodeRig) -> None:
     async with opened(rig) as door:
         link = door.link
@@ -249,6 +255,7 @@ async def test_somebody_elses_link_is_noticed_before_anything_is_sent(
             await pair(crossed, throwaway_identity())
 
 
+@pytest.mark.attack
 async def test_the_pairing_port_serves_nothing_else(rig: NodeRig) -> None:
     async with opened(rig) as door:
         certificate = await fetch_certificate(door.link.addresses[0], door.link.certificate_sha256)

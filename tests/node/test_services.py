@@ -174,6 +174,7 @@ async def test_cancel_ends_the_stream(rig: NodeRig) -> None:
     assert await within(rig.engine.closed.get()) == request.id
 
 
+@pytest.mark.attack
 async def test_another_devices_generation_does_not_exist(rig: NodeRig) -> None:
     phone, other = await rig.phone(), await rig.phone()
     request = ask()
@@ -216,6 +217,7 @@ STREAMS = {
 }
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("method", sorted(MAIN_RULES))
 @pytest.mark.parametrize("garbage", [b"\xff\xff\xff\xff", b"\x0a\xff", b"\x0b\x08"])
 async def test_malformed_messages_are_refused_and_the_node_lives(
@@ -229,12 +231,14 @@ async def test_malformed_messages_are_refused_and_the_node_lives(
     assert (await get_node(phone)).name == "den"
 
 
+@pytest.mark.attack
 async def test_an_unpaired_device_gets_nowhere(rig: NodeRig) -> None:
     stranger = await rig.phone(paired=False)
     error = await refusal(stranger.node.GetNode(node_pb2.GetNodeRequest(), timeout=DEADLINE_S))
     assert isinstance(error, UnavailableError)
 
 
+@pytest.mark.attack
 async def test_scopes_hold(rig: NodeRig) -> None:
     guest = await rig.phone(DeviceRole.GUEST)
     tools = node_pb2_grpc.ToolsServiceStub(guest.channel)

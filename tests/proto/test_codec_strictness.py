@@ -358,6 +358,7 @@ def test_labels_too_long_are_cut_when_sent_and_refused_when_received() -> None:
     assert len(tools.decode_tool_call(call).name) == limits.MAX_NAME_CHARS
 
 
+@pytest.mark.attack
 def test_a_hostile_error_is_cleaned_and_still_an_error() -> None:
     back = common.decode_error(
         common_pb2.Error(

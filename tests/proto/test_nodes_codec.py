@@ -62,6 +62,7 @@ def test_garbage_is_read_or_refused_and_nothing_else(data: bytes) -> None:
     assert outcome in {"read", "refused"}
 
 
+@pytest.mark.attack
 def test_a_hostile_name_is_cleaned() -> None:
     message = wire.GetNodeResponse(
         node_id="a" * 64, name="\x1b[31mevil\u202e" * 50, role=wire.DEVICE_ROLE_OWNER

@@ -252,14 +252,14 @@ class GuardedServer:
 
 @contextlib.asynccontextmanager
 async def guarded_server(
-    options: tuple[tuple[str, int], ...] = (),
+    options: tuple[tuple[str, int], ...] = (), *, require_hybrid: bool = False
 ) -> AsyncGenerator[GuardedServer]:
     clock = FakeClock()
     store = MemoryTrustStore(clock)
     running = GuardedServer(
         throwaway_identity(), store, clock, LiveCalls(), Echo(), store.roots_pem
     )
-    guard = Guard(running.echo.rules(), store, clock)
+    guard = Guard(running.echo.rules(), store, clock, require_hybrid=require_hybrid)
     server = grpc.aio.server(
         handlers=[running.echo.handlers()],
         interceptors=[RpcGuard(guard.authorize, running.calls)],

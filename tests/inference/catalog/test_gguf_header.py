@@ -106,6 +106,7 @@ def test_every_truncation_is_found(kept: int) -> None:
         read(WHOLE[:kept])
 
 
+@pytest.mark.attack
 def test_a_list_of_a_billion_texts_is_refused_at_once() -> None:
     key = struct.pack("<Q", 1) + b"k"
     lists = struct.pack("<IIQ", 9, 8, 10**9)

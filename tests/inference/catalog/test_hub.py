@@ -127,6 +127,7 @@ async def test_a_slow_server_is_a_failed_try_not_a_hang(depot: FakeDepot, store:
             await hub.fetch(ENTRY, store, silent)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "fault",
     [
@@ -165,6 +166,7 @@ async def test_a_new_file_on_the_hub_drops_the_old_part(depot: FakeDepot, store:
     assert depot.requests(path)[0].range == ""
 
 
+@pytest.mark.attack
 async def test_the_token_does_not_follow_to_another_host(
     depot: FakeDepot, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

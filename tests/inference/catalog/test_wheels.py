@@ -95,6 +95,7 @@ async def test_a_wheel_that_is_cut_off_does_not_count(
     assert (await source.fetch(ENTRY, store, silent)).path.read_bytes() == CONTENT
 
 
+@pytest.mark.attack
 async def test_a_wheel_with_another_hash_than_the_indexs_is_refused(
     depot: FakeDepot, source: WheelSource, store: Store
 ) -> None:

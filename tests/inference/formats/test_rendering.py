@@ -209,6 +209,7 @@ _ATTACK = (
 )
 
 
+@pytest.mark.attack
 def test_words_cannot_forge_control_marks(chat: ChatFormat) -> None:
     made = call("note", text=_ATTACK)
     result = ToolResult(made.id, _ATTACK, is_error=False, provenance=MODEL)

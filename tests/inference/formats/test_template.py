@@ -111,6 +111,7 @@ def test_a_failing_template_is_an_error_for_a_person(source: str) -> None:
     assert "Error:" not in str(caught.value)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "source",
     [
