@@ -113,10 +113,8 @@ async def assemble(
     browser = ZeroconfBrowser(interfaces=home.mdns_interfaces) if home.mdns else None
     homes = HomeLinks(identity, book, home, browser, clock)
     stack.push_async_callback(homes.close)
-    host = ModelHost(
-        expected_name(config.model.name, stand_in=config.model.stand_in),
-        setting.source or _catalog(config.model),
-    )
+    expected = expected_name(config.model.name, stand_in=config.model.stand_in)
+    host = ModelHost(expected, setting.source or _catalog(config.model, expected))
     engine = LocalEngine(host, config.model.context_tokens)
     stack.push_async_callback(engine.close)
     registry = Registry(builtin_tools(data, clock, ringer))
@@ -151,10 +149,9 @@ def _data_folder(setting: Setting) -> Path:
     return Path(chosen).expanduser() if chosen else setting.paths.data_dir / "data"
 
 
-def _catalog(model: ModelSection) -> CatalogSource:
-    wanted = Wanted(
-        "phone", model.name, model.stand_in, model.context_tokens, threads=model.threads
-    )
+def _catalog(model: ModelSection, expected: str) -> CatalogSource:
+    name = model.name or expected  # named, so that it is called by its name from the start
+    wanted = Wanted("phone", name, model.stand_in, model.context_tokens, threads=model.threads)
     return CatalogSource(wanted, Store())
 
 

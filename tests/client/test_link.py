@@ -25,7 +25,7 @@ from support.fake_home import FakeHome, fake_home
 from support.node_rig import node_rig, within
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
     from pathlib import Path
 
     from homing_core.addresses import Address
@@ -77,7 +77,7 @@ class Dialling:
 @contextlib.asynccontextmanager
 async def dialling(
     home: FakeHome, phone: DeviceIdentity, *addresses: str
-) -> AsyncIterator[Dialling]:
+) -> AsyncGenerator[Dialling]:
     made = Dialling(home.known(), phone, *addresses)
     try:
         yield made
@@ -266,7 +266,11 @@ async def test_a_verification_is_written_down_once_a_minute(
 ) -> None:
     async with dialling(home, phone) as one:
         noted: list[str] = []
-        monkeypatch.setattr(one.book, "note_verified", lambda _id, at, _: noted.append(at))
+
+        def note(_node: str, address: str, _at: float) -> None:
+            noted.append(address)
+
+        monkeypatch.setattr(one.book, "note_verified", note)
         for _ in range(3):
             await within(one.link.verify(REACH_S))
         assert noted == [home.address]

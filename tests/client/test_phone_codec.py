@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any, cast
 
@@ -52,7 +51,11 @@ unfinished: st.SearchStrategy[ToolStep] = st.builds(
     ToolStep, call=values.tool_calls, place=values.places, approved_by=_labels
 )
 finished: st.SearchStrategy[ToolStep] = st.builds(
-    dataclasses.replace, unfinished, result=values.tool_results
+    ToolStep,
+    call=values.tool_calls,
+    place=values.places,
+    approved_by=_labels,
+    result=values.tool_results,
 )
 questions: st.SearchStrategy[ConsentQuestion] = st.builds(
     ConsentQuestion,

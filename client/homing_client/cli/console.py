@@ -54,6 +54,11 @@ def tolerate_any_text() -> None:
                 stream.reconfigure(errors="replace")
 
 
+def somebody_watches() -> bool:
+    """Whether the answer goes to a terminal."""
+    return sys.stdout.isatty()
+
+
 def write_answer(text: str) -> None:
     """Print a piece of an answer at once, without markup."""
     sys.stdout.write(printable(text))

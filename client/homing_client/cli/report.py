@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from homing_agent.events import (
@@ -19,7 +18,14 @@ from homing_agent.request import REFUSED
 from homing_agent.runtime.cli import print_json
 from homing_core.tools import Place
 
-from homing_client.cli.console import PLACES, aside, exact, seconds, write_answer
+from homing_client.cli.console import (
+    PLACES,
+    aside,
+    exact,
+    seconds,
+    somebody_watches,
+    write_answer,
+)
 
 if TYPE_CHECKING:
     from homing_agent.request import ToolStep
@@ -148,7 +154,7 @@ class TextReporter:
         """Nothing is shown yet."""
         self._explain = explain
         self._quiet = quiet
-        self._watched = sys.stdout.isatty()
+        self._watched = somebody_watches()
         self._held = quiet and not self._watched
         self._told = ""
         self._before = ""
