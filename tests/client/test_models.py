@@ -109,3 +109,12 @@ async def test_a_model_is_not_taken_away_from_a_request(rig: PhoneRig, tiny: Pat
         await resident.open_gate("go")
         out, _ = await process.communicate()
         assert out == b"done\n"
+
+
+async def test_who_runs_it_by_hand_sees_how_it_gets_on(rig: PhoneRig, tiny: Path) -> None:
+    async with rig.terminal("serve", "--model", tiny) as screen:
+        await screen.expect("Homing is here; ask it from any terminal.")
+        await screen.expect("tiny is ready.")
+        screen.type("\x03")
+        await screen.expect("Homing has left.")
+        assert await screen.end() == 0

@@ -104,6 +104,10 @@ async def test_nodes_shows_how_each_one_is(rig: PhoneRig, node: NodeRig) -> None
         assert found["address"] == f"127.0.0.1:{node.running.port}"
         table = (await rig.run("nodes")).out
         assert all(word in table for word in ("den", "home", "owner", "answers", "fed-1b:bf16"))
+        rig.env["COLUMNS"] = "45"
+        lines = (await rig.run("nodes")).out.splitlines()
+        assert lines[0] == "den (home; you are owner)"
+        assert lines[2:] == [f"  127.0.0.1:{node.running.port}", "  fed-1b:bf16 (stand-in)"]
         (remembered,) = objects((await rig.run("nodes", "--no-check", "--json")).out)
         assert (remembered["reachable"], remembered["error"]) == (False, None)
         assert remembered["last_verified_at"] > 0
@@ -112,6 +116,10 @@ async def test_nodes_shows_how_each_one_is(rig: PhoneRig, node: NodeRig) -> None
         (revoked,) = objects((await rig.run("nodes", "--json")).out)
         assert revoked["error"]["code"] == "unpaired"
         assert "pair it again" in revoked["error"]["hint"]
+        spoken = await rig.run("nodes")
+        told = " ".join(spoken.out.split())
+        assert "den does not know this phone any more; last verified 2" in told
+        assert "homing-node pair" in spoken.err
 
 
 async def test_a_paired_node_is_remembered_by_a_killed_phone(rig: PhoneRig, node: NodeRig) -> None:

@@ -11,8 +11,12 @@ import typer
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
 
 if TYPE_CHECKING:
+    from homing_core.nodes import ServedModel
+
     from homing_client.rpc.phone_calls import NodeRow
 
+_ROOMY = 100
+"""Columns from which on a table is easier to read than lines."""
 _EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -42,10 +46,9 @@ def nodes(
 
 async def _nodes(setup: Setup, *, check: bool, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
-    from rich.table import Table  # noqa: PLC0415  # as above
 
     from homing_client.attach import attached  # noqa: PLC0415  # as above
-    from homing_client.cli.console import out, printable  # noqa: PLC0415  # as above
+    from homing_client.cli.console import out  # noqa: PLC0415  # as above
 
     setup.load()
     async with attached(setup) as phone:
@@ -53,28 +56,53 @@ async def _nodes(setup: Setup, *, check: bool, as_json: bool) -> None:
     if as_json:
         for node in found:
             print_json(node_object(node))
-        return
-    if not found:
-        out.print("No node yet. On the home computer: homing-node pair; then: homing pair LINK")
-        return
-    table = Table(box=None, pad_edge=False)
-    for title in ("Node", "Place", "Role", "State", "Address", "Models"):
-        table.add_column(title)
-    for node in found:
-        table.add_row(
-            *(
-                printable(cell)
-                for cell in (
-                    node.name,
-                    node.place.value,
-                    node.role.value,
-                    _state(node, checked=check),
-                    node.address,
-                    ", ".join(model.name for model in node.models),
-                )
-            )
+    elif found:
+        _show(found, checked=check)
+    else:
+        out.print(
+            "No node yet. On the home computer: homing-node pair. Then here: homing pair LINK",
+            soft_wrap=True,
+            markup=False,
         )
-    out.print(table)
+
+
+def _show(found: tuple[NodeRow, ...], *, checked: bool) -> None:
+    """A table where there is room for one; on a phone's narrow screen a few lines for each."""
+    from rich.table import Table  # noqa: PLC0415  # keep help quick
+    from rich.text import Text  # noqa: PLC0415  # as above
+
+    from homing_client.cli.console import aside, out, printable  # noqa: PLC0415  # as above
+
+    rows = [
+        (
+            printable(node.name),
+            node.place.value,
+            node.role.value,
+            printable(_state(node, checked=checked)),
+            printable(node.address),
+            printable(", ".join(_model(model) for model in node.models)),
+        )
+        for node in found
+    ]
+    if out.width >= _ROOMY:
+        table = Table(box=None, pad_edge=False)
+        for title in ("Node", "Place", "Your role", "State", "Address", "Models"):
+            table.add_column(title, overflow="fold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        out.print(table)
+    else:
+        for name, place, role, *rest in rows:
+            out.print(Text(f"{name} ({place}; you are {role})", style="bold"))
+            for line in filter(None, rest):
+                out.print(Text(f"  {line}"))
+    for node in found:
+        if node.error is not None and node.error.hint:
+            aside(f"{node.name}: {node.error.hint}")
+
+
+def _model(model: ServedModel) -> str:
+    return f"{model.name} (stand-in)" if model.stand_in else model.name
 
 
 def _state(node: NodeRow, *, checked: bool) -> str:
@@ -87,8 +115,8 @@ def _state(node: NodeRow, *, checked: bool) -> str:
     )
     if not checked:
         return f"last verified {last}"
-    why = f": {node.error.what}" if node.error else ""
-    return f"no answer{why}; last verified {last}"
+    why = node.error.what if node.error else "no answer"
+    return f"{why}; last verified {last}"
 
 
 def node_object(node: NodeRow) -> dict[str, Any]:

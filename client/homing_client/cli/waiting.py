@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.2
 """How often the progress line is renewed while the model is fetched and loaded."""
+_PATIENCE = 25
+"""Looks after which a person is told of another way."""
 _PERCENT = re.compile(r", \d+%$")
 
 
@@ -33,11 +35,15 @@ async def wait_until_ready(
     if route is RoutePreference.HOME or status.ready:
         return
     progress = _Progress(quiet=quiet)
+    patience = _PATIENCE
     with progress:
         while not status.ready and status.error is None:
             progress.show(status.activity)
             await asyncio.sleep(_LOOK_S)
             status = await phone.status()
+            patience -= 1
+            if patience == 0 and not quiet and await phone.nodes(check=False):
+                aside("Home could answer meanwhile: --route home")
     if status.error is not None and (route is RoutePreference.PHONE or setup.chooses_model):
         raise status.error
 
