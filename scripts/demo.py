@@ -352,7 +352,7 @@ def show_table(outcomes: list[Outcome]) -> None:
             str(answer["route"]),
             escape(str(answer["model"])),
             escape("\n".join(tools)),
-            "-" if first is None else f"{first / 1000:.2f} s",
+            "-" if first < 0 else f"{first / 1000:.2f} s",
             f"{answer['total_ms'] / 1000:.2f} s",
         )
     CONSOLE.print()
