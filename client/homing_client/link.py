@@ -20,7 +20,7 @@ from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
 from homing_crypto.pairing.pinned import fetch_certificate
 
-from homing_client.rpc.node_calls import NodeCalls, ShutOutError
+from homing_client.rpc.node_calls import NobodyListensError, NodeCalls, ShutOutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,6 +38,9 @@ _NOTE_S = 60.0
 """A verification at the same address is written down this often: the disk is not a heartbeat."""
 _ATTEMPT_S = 3.0
 """Longest single attempt while reaching a node again: its addresses may change meanwhile."""
+_DOWN_S = 3.0
+"""How long a node is waited for whose computer says that it does not run: after a restart it has
+forgotten the answer anyway."""
 _PAUSES_S = (0.1, 0.25, 0.5, 1.0)
 """Waits between such attempts; the last one repeats."""
 _LEAST_S = 0.1
@@ -110,16 +113,22 @@ class NodeLink:
         return verified
 
     async def reach(self, timeout_s: float) -> Verified:
-        """As `verify`, but goes on trying until the time is over: a node may be coming back."""
-        deadline = time.monotonic() + timeout_s
+        """As `verify`, but goes on trying until the time is over: the line may come back.
+
+        Where the node's computer says that the node does not run, the time is short.
+        """
+        started = time.monotonic()
+        deadline = started + timeout_s
         pauses = iter(_PAUSES_S)
         while True:
             left = deadline - time.monotonic()
             try:
                 return await self.verify(max(min(left, _ATTEMPT_S), _LEAST_S))
-            except UnavailableError:
+            except UnavailableError as error:
                 pause = next(pauses, _PAUSES_S[-1])
-                if time.monotonic() + pause >= deadline:
+                down = isinstance(error, NobodyListensError)
+                end = min(deadline, started + _DOWN_S) if down else deadline
+                if time.monotonic() + pause >= end:
                     raise
             await asyncio.sleep(pause)
 
@@ -235,10 +244,15 @@ class NodeLink:
             if not isinstance(error, UnavailableError | IntegrityError):
                 return error
         also = ", and another computer has one of its addresses" if strangers else ""
-        return UnavailableError(
-            f"{self.node.name} does not answer{also}",
-            "Check that it runs and that its network is yours.",
-        )
+        what = f"{self.node.name} does not answer{also}"
+        if self._is_down(failures):
+            return NobodyListensError(what, "Start it on the home computer: homing-node run")
+        return UnavailableError(what, "Check that it runs and that its network is yours.")
+
+    def _is_down(self, failures: dict[Address, HomingError]) -> bool:
+        """Whether the computer where it was last, or every one, says that nobody listens."""
+        refused = {str(a) for a, error in failures.items() if isinstance(error, NobodyListensError)}
+        return self._address in refused or len(refused) == len(failures)
 
     async def _is_here(self, address: Address, deadline: float) -> bool:
         """Whether the node itself, proven by its key, listens where it closed our connection.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -185,6 +186,23 @@ async def test_a_node_that_stays_away_is_given_up(home: FakeHome, phone: DeviceI
         error = await answer.fails()
         assert isinstance(error, UnavailableError)
         assert "den went away in the middle of the answer" in error.what
+
+
+async def test_a_node_that_does_not_run_any_more_is_not_waited_for_long(
+    home: FakeHome, phone: DeviceIdentity
+) -> None:
+    async with (
+        home_links(phone, home.known(), resume_s=60.0) as (links, _),
+        reading(links) as answer,
+    ):
+        home.feed(answer.request.id, TextDelta("half"))
+        await answer.next()
+        await home.die()
+        started = time.monotonic()
+        error = await answer.fails()
+        assert "den went away in the middle of the answer" in error.what
+        assert "homing-node run" in error.hint
+        assert time.monotonic() - started < 20
 
 
 async def test_a_hole_in_the_numbers_is_an_error(home: FakeHome, links: HomeLinks) -> None:

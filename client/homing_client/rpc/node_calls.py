@@ -28,6 +28,7 @@ _QUICK_S = 5.0
 """Deadline of the small calls around a generation."""
 _FROM_HOMING = "homing-code"
 _CLOSED = "Socket closed"
+_REFUSED = "Connection refused"
 
 
 class BrokenLineError(UnavailableError):
@@ -36,6 +37,10 @@ class BrokenLineError(UnavailableError):
 
 class ShutOutError(BrokenLineError):
     """Somebody took the connection and closed it at once, as a node does that knows us not."""
+
+
+class NobodyListensError(BrokenLineError):
+    """The computer is there and says that nothing listens: the node does not run."""
 
 
 class NodeCalls:
@@ -125,8 +130,11 @@ def _error_from_call(error: grpc.aio.AioRpcError) -> HomingError:
     metadata = error.trailing_metadata() or ()
     if not isinstance(found, UnavailableError) or any(key == _FROM_HOMING for key, _ in metadata):
         return found
-    if _CLOSED in (error.details() or ""):
+    details = error.details() or ""
+    if _CLOSED in details:
         return ShutOutError(found.what, found.hint)
+    if _REFUSED in details:
+        return NobodyListensError(found.what, found.hint)
     return BrokenLineError(found.what, found.hint)
 
 
