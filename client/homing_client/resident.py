@@ -13,6 +13,7 @@ from homing_agent.runtime.logs import configure_logging, get_logger
 from homing_agent.runtime.paths import prepare_data_dir
 from homing_agent.runtime.signals import stop_on_signals
 from homing_core.clock import SystemClock
+from homing_core.errors import HomingError
 from homing_crypto.rpc_guard import RpcGuard
 from homing_discovery.follow import follow_network
 from homing_discovery.watcher import SystemNetworkWatcher
@@ -176,7 +177,8 @@ async def _listening(phone: Phone, paths: ProgramPaths) -> AsyncGenerator[None]:
 async def _on_network_change(
     homes: HomeLinks, watcher: SystemNetworkWatcher, bring_up: BringUp
 ) -> None:
-    await homes.links()  # says to the browser which nodes matter
+    with contextlib.suppress(HomingError):  # the list can be read later, if not now
+        await homes.links()  # says to the browser which nodes matter
     async with contextlib.aclosing(watcher.changes()) as changes:
         async for _ in changes:
             bring_up.nudge()

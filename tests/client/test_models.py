@@ -73,8 +73,11 @@ async def test_a_model_that_cannot_be_had_is_one_line_and_1(
     assert done.out == ""
 
 
-async def test_a_model_that_the_hub_does_not_give_names_the_stand_in(rig: PhoneRig) -> None:
-    done = await rig.run("ask", "--quiet", "--route", "phone", "hello")
+@pytest.mark.parametrize("route", ["phone", "auto"])
+async def test_a_model_that_the_hub_does_not_give_names_the_stand_in(
+    rig: PhoneRig, route: str
+) -> None:
+    done = await rig.run("ask", "--quiet", "--route", route, "hello")
     assert done.status == 1
     assert "--stand-in" in one_line(done)
     spoken = await rig.run("serve", "--status")

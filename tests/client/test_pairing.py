@@ -26,6 +26,7 @@ from homing_core.testing import FakeClock
 from homing_crypto.node_book import SqliteNodeBook
 from homing_crypto.nodes import PendingPairing
 from homing_crypto.pairing.link import PairingLink, new_secret, parse_link
+from homing_crypto.pairing.outcomes import Burned, Expired, refusal
 from homing_crypto.testing import MemoryNodeBook, throwaway_identity
 from homing_node.values import Opened, Paired, WrongGuess
 from support.fake_home import fake_home
@@ -153,6 +154,23 @@ async def test_a_link_of_a_closed_pairing_finds_nobody(rig: NodeRig) -> None:
     assert isinstance(error, UnavailableError)
     assert "three minutes" in error.hint
     assert phone.book.nodes() == ()
+
+
+@pytest.mark.parametrize("outcome", [Expired(), Burned()], ids=["expired", "burned"])
+async def test_a_no_of_the_node_is_passed_on_and_ends_it(
+    rig: NodeRig, monkeypatch: pytest.MonkeyPatch, outcome: Expired | Burned
+) -> None:
+    async def pair(channel: grpc.aio.Channel, attempt: PairAttempt, timeout_s: float) -> PairAnswer:
+        del channel, attempt, timeout_s
+        raise refusal(outcome)
+
+    monkeypatch.setattr(pairing_calls, "pair", pair)
+    phone = Phone()
+    async with opened(rig) as door:
+        error = await phone.is_refused(door.link)
+    assert isinstance(error, RefusedError)
+    assert "homing-node pair" in error.hint
+    assert phone.book.pending_pairings() == ()
 
 
 async def test_a_phone_that_is_paired_already_is_told_so(rig: NodeRig) -> None:

@@ -124,6 +124,11 @@ def test_the_way_home_is_told_before_the_answer(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == ""
 
 
+def test_of_a_failure_nothing_is_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    show(TextReporter(), final("", exit_status=1, error=Failed("unavailable", "it is off")))
+    assert capsys.readouterr() == ("", "")  # the command line says it, as it does all errors
+
+
 def test_thinking_is_apart_from_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     reporter = TextReporter()
     show(reporter, ThinkingDelta("hm, "), ThinkingDelta("so"), TextDelta("42"), final("42"))

@@ -92,9 +92,9 @@ class TestModelChoice:
 
     def test_a_path_is_absolute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("HOME", "/home/anna")
+        monkeypatch.setenv("HOME", str(tmp_path / "anna"))
         assert canonical_model("a.gguf") == str(tmp_path / "a.gguf")
-        assert canonical_model("~/a.gguf") == "/home/anna/a.gguf"
+        assert canonical_model("~/a.gguf") == str(tmp_path / "anna" / "a.gguf")
 
     def test_it_is_called_by_its_name_before_it_is_there(self) -> None:
         assert expected_name("", stand_in=False) == "botpsy-0.8b:q4_k_m"

@@ -211,8 +211,8 @@ class TextReporter:
             self._break()
             self._write(answer.text)
         self._break()
-        if self._quiet:
-            return
+        if self._quiet or answer.error is not None:
+            return  # what went wrong is said in a line of its own
         where = PLACES[answer.place] + (f" ({answer.node})" if answer.node else "")
         facts = [where, answer.model + (" (stand-in)" if answer.stand_in else "")]
         if answer.ttft_ms >= 0:

@@ -29,7 +29,8 @@ async def wait_until_ready(
     """Wait for the phone's own model, showing what is being done; home needs no waiting.
 
     Raises:
-        HomingError: the model cannot be had, and the phone or this very model was asked for.
+        HomingError: the model cannot be had, and the phone or this very model was asked for, or
+            there is no node that could answer instead.
     """
     status = await phone.status()
     if route is RoutePreference.HOME or status.ready:
@@ -44,7 +45,10 @@ async def wait_until_ready(
             patience -= 1
             if patience == 0 and not quiet and await phone.nodes(check=False):
                 aside("Home could answer meanwhile: --route home")
-    if status.error is not None and (route is RoutePreference.PHONE or setup.chooses_model):
+    if status.error is None:
+        return
+    wanted = route is RoutePreference.PHONE or setup.chooses_model
+    if wanted or not await phone.nodes(check=False):
         raise status.error
 
 
