@@ -194,7 +194,7 @@ def report_ready(descriptor: int, error: HomingError | None = None) -> None:
 def _read_report(data: bytes) -> HomingError | None:
     try:
         report = json.loads(data)
-        if "code" not in report:
+        if report == {}:
             return None
         return error_from_code(str(report["code"]), str(report["what"]), str(report["hint"]))
     except (ValueError, TypeError, KeyError):
