@@ -20,6 +20,7 @@ from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
 from homing_crypto.pairing.pinned import fetch_certificate
 
+from homing_client.dial_failures import explain
 from homing_client.rpc.node_calls import NobodyListensError, NodeCalls, ShutOutError
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class NodeLink:
                 if winner is not None:
                     self._channel, self._address = channels[winner], str(winner)
                     return answers[winner]
-            raise await self._diagnosis(failures, deadline)
+            raise await self._explain(failures, deadline)
         finally:
             for task in tasks:
                 task.cancel()
@@ -224,35 +225,13 @@ class NodeLink:
                 if address != winner:
                     await channel.close()
 
-    async def _diagnosis(
-        self, failures: dict[Address, HomingError], deadline: float
-    ) -> HomingError:
-        """What to say when no address led to the node: whatever says most."""
-        for error in failures.values():
-            if isinstance(error, UnpairedError):
-                return error
-        for address, error in failures.items():
-            if isinstance(error, ShutOutError) and await self._is_here(address, deadline):
-                return UnpairedError(
-                    f"{self.node.name} does not know this phone any more",
-                    "Pair again. On the home computer: homing-node pair",
-                )
-        strangers = [e for e in failures.values() if isinstance(e, IntegrityError)]
-        if len(strangers) == len(failures):
-            return strangers[0]
-        for error in failures.values():
-            if not isinstance(error, UnavailableError | IntegrityError):
-                return error
-        also = ", and another computer has one of its addresses" if strangers else ""
-        what = f"{self.node.name} does not answer{also}"
-        if self._is_down(failures):
-            return NobodyListensError(what, "Start it on the home computer: homing-node run")
-        return UnavailableError(what, "Check that it runs and that its network is yours.")
-
-    def _is_down(self, failures: dict[Address, HomingError]) -> bool:
-        """Whether the computer where it was last, or every one, says that nobody listens."""
-        refused = {str(a) for a, error in failures.items() if isinstance(error, NobodyListensError)}
-        return self._address in refused or len(refused) == len(failures)
+    async def _explain(self, failures: dict[Address, HomingError], deadline: float) -> HomingError:
+        shut_out = [a for a, error in failures.items() if isinstance(error, ShutOutError)]
+        alive = False
+        for address in shut_out:
+            alive = alive or await self._is_here(address, deadline)
+        named = {str(address): error for address, error in failures.items()}
+        return explain(self.node.name, named, self._address, knows_us_not=alive)
 
     async def _is_here(self, address: Address, deadline: float) -> bool:
         """Whether the node itself, proven by its key, listens where it closed our connection.

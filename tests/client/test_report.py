@@ -9,7 +9,8 @@ import pytest
 from homing_agent.events import FinalAnswer, Note, RouteChosen, ToolFinished, ToolStarted
 from homing_agent.request import REFUSED, ToolStep
 from homing_client.cli.console import exact, printable
-from homing_client.cli.report import JsonReporter, TextReporter
+from homing_client.cli.json_report import JsonReporter
+from homing_client.cli.report import TextReporter
 from homing_core.generation import Failed, TextDelta, ThinkingDelta
 from homing_core.ids import new_conversation_id, new_request_id, new_tool_call_id
 from homing_core.provenance import PERSON

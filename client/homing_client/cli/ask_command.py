@@ -95,7 +95,8 @@ def ask(  # noqa: PLR0913  # one for each option
         parse_request_id,
     )
 
-    from homing_client.cli.report import JsonReporter, TextReporter  # noqa: PLC0415  # as above
+    from homing_client.cli.json_report import JsonReporter  # noqa: PLC0415  # as above
+    from homing_client.cli.report import TextReporter  # noqa: PLC0415  # as above
     from homing_client.cli.typed import read_text, somebody_is_there  # noqa: PLC0415  # as above
 
     setup = Setup(data_dir, config, stand_in, model)

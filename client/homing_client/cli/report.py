@@ -1,8 +1,8 @@
-"""How one request's events look: as JSON lines for scripts, as text for a person."""
+"""How one request's events look to a person."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from homing_agent.events import (
     FinalAnswer,
@@ -11,11 +11,8 @@ from homing_agent.events import (
     TextDelta,
     ThinkingDelta,
     ToolFinished,
-    ToolStarted,
 )
-from homing_agent.ports import ConsentQuestion
 from homing_agent.request import REFUSED
-from homing_agent.runtime.cli import print_json
 from homing_core.tools import Place
 
 from homing_client.cli.console import (
@@ -47,98 +44,6 @@ class Reporter(Protocol):
     def interrupted(self) -> None:
         """The person ended the request."""
         ...
-
-
-class JsonReporter:
-    """One object a line; the last has `event: "answer"`."""
-
-    def show(self, event: Shown) -> None:
-        """Print one object."""
-        print_json(event_object(event))
-
-    def start_over(self) -> None:
-        """Print an object: what came before is void."""
-        print_json({"event": "restart"})
-
-    def interrupted(self) -> None:
-        """Print an object."""
-        print_json({"event": "interrupted"})
-
-
-def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for each kind
-    """The event as `--json` prints it."""
-    match event:
-        case TextDelta(text):
-            return {"event": "text", "text": text}
-        case ThinkingDelta(text):
-            return {"event": "thinking", "text": text}
-        case Note(text):
-            return {"event": "note", "text": text}
-        case RouteChosen(place, node, reason, model):
-            return {
-                "event": "route",
-                "route": PLACES[place],
-                "node": node,
-                "reason": reason,
-                "model": model,
-            }
-        case ToolStarted(step) | ToolFinished(step):
-            return {"event": "tool", **step_object(step)}
-        case ConsentQuestion():
-            return {
-                "event": "consent",
-                "approval_id": event.approval_id,
-                "tool": event.tool.name,
-                "arguments": event.call.arguments,
-                "reason": event.reason,
-                "preview": event.preview,
-                "expires_at": event.expires_at,
-            }
-        case FinalAnswer():
-            return answer_object(event)
-
-
-def step_object(step: ToolStep) -> dict[str, Any]:
-    """A tool call as `--json` prints it."""
-    found: dict[str, Any] = {
-        "id": step.call.id,
-        "name": step.call.name,
-        "arguments": step.call.arguments,
-        "where": PLACES[step.place],
-        "approved_by": step.approved_by,
-    }
-    if step.result is not None:
-        found["result"] = step.result.content
-        found["is_error"] = step.result.is_error
-    return found
-
-
-def answer_object(answer: FinalAnswer) -> dict[str, Any]:
-    """The last line of `--json`: a contract, see README."""
-    return {
-        "event": "answer",
-        "request_id": answer.request_id,
-        "conversation_id": answer.conversation_id,
-        "route": PLACES[answer.place],
-        "node": answer.node,
-        "reason": answer.reason,
-        "confidence": round(answer.confidence, 4),
-        "model": answer.model,
-        "stand_in": answer.stand_in,
-        "ttft_ms": round(answer.ttft_ms, 1),
-        "total_ms": round(answer.total_ms, 1),
-        "text": answer.text,
-        "tool_calls": [step_object(step) for step in answer.steps],
-        "exit_status": answer.exit_status,
-        "error": {
-            "code": answer.error.code,
-            "what": answer.error.what,
-            "hint": answer.error.hint,
-        }
-        if answer.error
-        else None,
-        "features": dict(answer.features),
-    }
 
 
 class TextReporter:
