@@ -340,9 +340,13 @@ def show_reminder(home: Home) -> None:
 
 def show_table(outcomes: list[Outcome]) -> None:
     """What was asked, where it was answered and why, and how long it took."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_lines=True)
-    for title in ("Request and reason", "Route", "Model", "Tool", "First token", "Total"):
-        table.add_column(title, overflow="fold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_lines=True, expand=True)
+    table.add_column("Request and reason", ratio=1)
+    table.add_column("Route", no_wrap=True)
+    table.add_column("Model", max_width=13, overflow="fold")
+    table.add_column("Tool", max_width=12, overflow="fold")
+    table.add_column("First token", max_width=6)
+    table.add_column("Total", no_wrap=True)
     for outcome in outcomes:
         answer = outcome.answer
         tools = [f"{step['name']} ({step['approved_by']})" for step in answer["tool_calls"]]
