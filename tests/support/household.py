@@ -142,20 +142,15 @@ class Phone:
     env: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def make(
-        cls,
-        folder: Path,
-        model: Mapping[str, object],
-        models: Path | None = None,
-        home: Mapping[str, object] | None = None,
-    ) -> Phone:
+    def make(cls, folder: Path, model: Mapping[str, object], models: Path | None = None) -> Phone:
         """A phone that listens on loopback only."""
         phone = cls(_private(folder), environment(folder, models))
         settings: dict[str, Mapping[str, object]] = {
             # Should a test run be killed, what it started leaves by itself.
             "phone": {"name": folder.name, "idle_minutes": 5},
             "model": {"threads": 2, **model},
-            "home": {"mdns_interfaces": [LOOPBACK], **(home or {})},
+            # Longer than by default: a slow machine shall not look like a node that is away.
+            "home": {"mdns_interfaces": [LOOPBACK], "reach_seconds": 3.0},
         }
         (folder / "phone.toml").write_text(_toml(settings), "utf-8")
         return phone
