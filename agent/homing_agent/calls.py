@@ -68,12 +68,14 @@ class CallOutcome:
         ending: how it ended.
         say: words for the person: the tool's, or why not; empty if a model has to word it.
         error: why it did not work; None if it did.
+        repeated: whether it had been done before in this request, and was not done again.
     """
 
     step: ToolStep
     ending: Ending
     say: str = ""
     error: HomingError | None = None
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class CallRunner:
                 self._emit(Note(f"{call.name} was already done for this request"))
                 result = replace(effect.result, call_id=call.id)
                 step = ToolStep(call, tool.spec.place, effect.approved_by, result)
-                return CallOutcome(step, Ending.DONE, effect.say)
+                return CallOutcome(step, Ending.DONE, effect.say, repeated=True)
         return None
 
     async def _permission(

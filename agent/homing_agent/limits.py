@@ -11,6 +11,7 @@ class Limits:
 
     Attributes:
         turns: model turns a request may take.
+        calls: calls of one turn that are run; the rest is dropped.
         total_s: time for a request, without the time a person takes to answer.
         pick_s: time to find a node; short, since the phone's own answer waits for it.
         consent_s: time a person has to answer a question.
@@ -27,6 +28,7 @@ class Limits:
     """
 
     turns: int = 6
+    calls: int = 8
     total_s: float = 120.0
     pick_s: float = 1.0
     consent_s: float = 120.0

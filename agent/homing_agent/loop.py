@@ -146,6 +146,10 @@ class Agent:
         if len(asked.text) > _MOST_CHARS:
             msg = f"the request is longer than {_MOST_CHARS} characters"
             raise TooLongError(msg, "Shorten it.")
+        for tool in self._parts.registry.unavailable():
+            if tool.name in asked.allowed_tools:
+                msg = f"{tool.name} cannot act on this device: {tool.reason}"
+                raise UsageError(msg, "homing tools lists what can.")
         unknown = sorted(asked.allowed_tools - self._parts.registry.names)
         if unknown:
             msg = f"there is no tool named {clean_label(unknown[0])}"

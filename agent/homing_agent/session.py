@@ -110,13 +110,13 @@ class Session:
             self._state.tools = ()  # it may have had something to say all the same
             return None
         if turn.dropped:
-            turn = Turn(error=UnavailableError("the model said nothing", "Say it in other words."))
+            turn = Turn(error=InvalidDataError("the model said nothing", "Say it in other words."))
         if turn.error is None and not turn.calls:
             if not turn.text.strip() and self._words:
                 self._state.show_apart(self._words)  # a model that did it and has nothing to add
             if self._state.shown.strip():
                 return self._state.answered(self._runner.steps)
-            turn = Turn(error=UnavailableError("the model said nothing", "Say it in other words."))
+            turn = Turn(error=InvalidDataError("the model said nothing", "Say it in other words."))
         if turn.error is not None:
             return await self._model_failed(turn.error, turn.text if not turn.calls else "")
         return await self._run_calls(turn)
@@ -139,11 +139,11 @@ class Session:
         context = self._state.prompt()
         untrusted = self._state.untrusted()
         outcomes: list[CallOutcome] = []
-        for chosen in turn.calls:
+        for chosen in turn.calls[: self._parts.limits.calls]:
             around = Circumstances(doubt=chosen.doubt, untrusted=untrusted)
             outcome = await self._runner.run(chosen.call, around)
             outcomes.append(outcome)
-            if outcome.ending not in {Ending.DONE, Ending.FAILED}:
+            if outcome.repeated or outcome.ending not in {Ending.DONE, Ending.FAILED}:
                 break
         calls = [outcome.step.call for outcome in outcomes]
         results = [o.step.result for o in outcomes if o.step.result is not None]
@@ -159,9 +159,19 @@ class Session:
             return await self._calls_failed(failures[-1])
         words = [outcome.say for outcome in outcomes]
         self._words = "\n".join(words) if all(words) else ""
+        if all(outcome.repeated for outcome in outcomes):
+            return self._went_in_circles()
         if self._state.remote is None and self._parts.limits.say_ends and self._words:
             self._state.show_apart(self._words)
             return self._state.answered(self._runner.steps)
+        return None
+
+    def _went_in_circles(self) -> FinalAnswer | None:
+        """The model asks for nothing but what is done: that is the end, or it shall use words."""
+        if self._words:
+            self._state.show_apart(self._words)
+            return self._state.answered(self._runner.steps)
+        self._state.tools = ()
         return None
 
     async def _calls_failed(self, outcome: CallOutcome) -> FinalAnswer | None:

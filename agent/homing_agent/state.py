@@ -9,7 +9,7 @@ from homing_core.errors import HomingError, UnavailableError, error_from_code
 from homing_core.generation import Failed, TextDelta
 from homing_core.messages import user
 from homing_core.provenance import Origin, Provenance, Trust
-from homing_core.tools import Place
+from homing_core.tools import EffectClass, Place
 
 from homing_agent.conversation import (
     assistant_turn,
@@ -90,6 +90,7 @@ class RequestState:
         self._numbers: Mapping[str, float] = {}
         self._announced: RouteChosen | None = None
         self._shown = ""
+        self._written = ""
         self._first_token: float | None = None
 
     # What is in the context
@@ -163,14 +164,16 @@ class RequestState:
 
     def lose_home(self, error: HomingError, begun: str) -> None:
         """The node is gone for good: the phone goes on, from the text that the node began."""
-        self._home_problem = f"home stopped answering: {error.what}"
+        gone = isinstance(error, UnavailableError)
+        verb = "stopped answering" if gone else "could not answer"
+        self._home_problem = f"home {verb}: {error.what}"
         self._reach = Reach.UNREACHABLE
         self.remote = None
         self.begun = begun
         if begun:
             self.emit(Note(f"{self._home_problem}; the phone goes on from here"))
             return
-        self._shown = ""
+        self._shown = self._written = ""
         self._first_token = None
         self.emit(Note(f"{self._home_problem}; the phone answers instead"))
 
@@ -189,14 +192,17 @@ class RequestState:
         return self._shown
 
     def show(self, text: str) -> None:
-        """Show text."""
-        self.saw_token()
-        self._shown += text
-        self.emit(TextDelta(text))
+        """Show text that a model wrote."""
+        self._written += text
+        self._show(text)
 
     def show_apart(self, text: str) -> None:
-        """Show text on a line of its own."""
-        self.show(f"\n{text}" if self._shown and not self._shown.endswith("\n") else text)
+        """Show a tool's own words, on a line of their own.
+
+        They are not kept as the assistant's: a small model that finds such a receipt among its own
+        words writes the next one by itself, without calling the tool.
+        """
+        self._show(f"\n{text}" if self._shown and not self._shown.endswith("\n") else text)
 
     def saw_token(self, at: float | None = None) -> None:
         """The answer's first token was written now, or at a moment of the monotonic clock."""
@@ -211,7 +217,12 @@ class RequestState:
         return self._final(steps, ExitStatus.ANSWERED, None)
 
     def ended_by(self, error: HomingError, steps: Sequence[ToolStep]) -> FinalAnswer:
-        """It did not."""
+        """It did not. If something was done before, that is said first."""
+        done = self._done(steps)
+        if done:
+            # Whoever reads only this must not do it a second time.
+            what = f"{' and '.join(done)} was done, but then {error.what}"
+            error = error_from_code(error.code.value, what, "Ask for the rest only.")
         refused = error.exit_status == ExitStatus.REFUSED.value
         status = ExitStatus.REFUSED if refused else ExitStatus.FAILED
         return self._final(steps, status, error)
@@ -228,11 +239,30 @@ class RequestState:
         """The turns to keep for the conversation."""
         closing: tuple[Message, ...] = ()
         context = self.messages
-        if answer.error is not None:
+        if self._written.strip():
+            closing = (assistant_turn(self._written, (), context),)
+        elif answer.error is not None and not self._made:
             closing = (told(str(answer.error.to_error()), context),)
-        elif answer.text:
-            closing = (assistant_turn(answer.text, (), context),)
         return (self._question, *self._made, *closing)
+
+    def _done(self, steps: Sequence[ToolStep]) -> list[str]:
+        """Tools that changed something for this request, in order."""
+        acting = {
+            spec.name
+            for spec in self.parts.registry.offered()
+            if spec.effect is not EffectClass.READ
+        }
+        done = (
+            step.call.name
+            for step in steps
+            if step.result is not None and not step.result.is_error and step.call.name in acting
+        )
+        return list(dict.fromkeys(done))
+
+    def _show(self, text: str) -> None:
+        self.saw_token()
+        self._shown += text
+        self.emit(TextDelta(text))
 
     def _final(
         self, steps: Sequence[ToolStep], status: ExitStatus, error: HomingError | None

@@ -48,8 +48,8 @@ def test_the_phone_tries_first() -> None:
 def test_a_sure_call_stays_and_says_how_sure() -> None:
     decision = decide(at_call())
     assert isinstance(decision, CallTool)
-    assert decision.confidence == pytest.approx(0.99 * 0.98)
-    assert "97%" in decision.reason
+    assert decision.confidence == pytest.approx(SURE.name_probability)
+    assert "the phone is sure of choosing set_reminder" in decision.reason
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_arguments_that_nobody_said_go_home_if_the_tool_acts() -> None:
     invented = Grounding(0.0, "when", ())
     decision = decide(at_call(grounding=invented))
     assert isinstance(decision, Escalate)
-    assert "'when' of set_reminder is not what you said" in decision.reason
+    assert "the model made up 'when' for set_reminder" in decision.reason
     assert isinstance(decide(at_call(grounding=invented, effect=EffectClass.READ)), CallTool)
 
 
@@ -80,7 +80,7 @@ def test_a_made_up_act_becomes_words_where_home_cannot_be_reached() -> None:
     invented = Grounding(0.0, "when", ())
     decision = decide(replace(at_call(grounding=invented), reach=Reach.UNREACHABLE))
     assert isinstance(decision, Speak)
-    assert "'when' of set_reminder is not what you said" in decision.reason
+    assert "the model made up 'when' for set_reminder" in decision.reason
     chosen = replace(at_call(grounding=invented), route=RoutePreference.PHONE)
     assert isinstance(decide(chosen), Speak)
 
@@ -89,7 +89,7 @@ def test_what_home_composed_is_shown_to_a_person() -> None:
     composed = Grounding(0.0, "text", ())
     decision = decide(replace(at_call(grounding=composed), reach=Reach.THERE))
     assert isinstance(decision, Ask)
-    assert "'text' of set_reminder is not what you said" in decision.reason
+    assert "the model made up 'text' for set_reminder" in decision.reason
 
 
 def test_an_engine_without_probabilities_is_not_doubted_for_it() -> None:

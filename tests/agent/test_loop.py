@@ -69,7 +69,7 @@ async def test_a_plain_answer_is_streamed_and_explained() -> None:
     assert answer.exit_status == 0
     assert answer.text == seen.text
     assert 0 < answer.confidence <= 1
-    assert "sure enough" in answer.reason
+    assert "the phone is sure of its words" in answer.reason
     assert answer.features["text_first_probability"] == 0.9
     assert answer.ttft_ms >= 0
     routes = [event for event in seen.events if isinstance(event, RouteChosen)]
@@ -713,3 +713,29 @@ async def test_the_final_answer_is_the_last_event_always() -> None:
         events.extend([event async for event in s])
     assert sum(isinstance(event, FinalAnswer) for event in events) == 1
     assert isinstance(events[-1], FinalAnswer)
+
+
+async def test_a_receipt_is_never_put_into_the_models_mouth() -> None:
+    """A small model that finds a receipt among its own words writes the next one by itself."""
+    engine = PlayedEngine([calls(call_event("act")), text("What else can I do for you?")])
+    world = World(engine, [FakeTool(act=lambda _: ToolOutput("done", say="It is done."))])
+    allowed = frozenset({"act"})
+    first = await ask(world.agent(), question("do it", allowed_tools=allowed))
+    assert first.text == "It is done."
+    conversation = first.answer.conversation_id
+    await ask(world.agent(), question("thanks", conversation_id=conversation))
+    told = engine.requests[-1].messages
+    assert [message.role for message in told] == [
+        Role.SYSTEM,
+        Role.USER,
+        Role.ASSISTANT,
+        Role.TOOL,
+        Role.USER,
+    ]
+    assert all("It is done." not in m.text for m in told if m.role is Role.ASSISTANT)
+
+
+async def test_a_tool_that_cannot_act_here_cannot_be_allowed() -> None:
+    world = World(PlayedEngine([]), [FakeTool(reason="it needs a torch")])
+    with pytest.raises(UsageError, match="act cannot act on this device: it needs a torch"):
+        await ask(world.agent(), question(allowed_tools=frozenset({"act"})))

@@ -139,7 +139,7 @@ def _scored(features: Features, judged: Judgement) -> Decision:
     if features.point is Point.FAILURE:
         return Answer(f"{features.failure or 'an attempt failed'}; the phone tries again")
     reason = ", and ".join(part for part in (judged.doubt, "" if there else stays) if part)
-    reason = reason or _sure(judged, there=there)
+    reason = reason or _sure(features, judged, there=there)
     if features.call is None:
         return Answer(reason, judged.confidence)
     if (
@@ -153,9 +153,10 @@ def _scored(features: Features, judged: Judgement) -> Decision:
     return CallTool(reason, judged.confidence)
 
 
-def _sure(judged: Judgement, *, there: bool) -> str:
+def _sure(features: Features, judged: Judgement, *, there: bool) -> str:
     if there:
         return "home's model is at work"
     if judged.confidence == UNKNOWN:
         return _FIRST
-    return f"the phone is sure enough: {judged.confidence:.0%}"
+    what = "its words" if features.call is None else f"choosing {features.call.name}"
+    return f"the phone is sure of {what}: {judged.confidence:.0%}"

@@ -43,8 +43,9 @@ class ScoreRule(Protocol):
 class MarginRule:
     """Every signal against its own threshold; the first that falls short is the doubt.
 
-    Confidence is the product of the probabilities that make up the choice: a lower bound of the
-    model's own belief, not a calibrated chance of being right.
+    Confidence is the probability of the tool's whole name, given that a call was opened, or the
+    geometric mean over the first tokens of a text: the model's own belief, not a calibrated chance
+    of being right.
     """
 
     def __init__(self, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> None:
@@ -65,11 +66,11 @@ class MarginRule:
         needed = limits.said_share if acts else limits.said_share_read
         unsaid = ""
         if call.grounding.lowest_share < needed:
-            unsaid = f"{call.grounding.weakest!r} of {call.name} is not what you said"
+            unsaid = f"the model made up {call.grounding.weakest!r} for {call.name}"
         if call.signals is None:
             return Judgement(UNKNOWN, unsaid, bool(unsaid))
         signals = call.signals
-        confidence = signals.call_probability * signals.name_probability
+        confidence = signals.name_probability
         doubt = unsaid or self._call_doubt(call, signals)
         return Judgement(_within(confidence), doubt, bool(unsaid))
 
