@@ -40,14 +40,15 @@ def parse_config(
         prefix: what an override's name starts with.
 
     Raises:
-        ConfigError: not TOML, an unknown key, or a value of the wrong type.
+        ConfigError: not TOML, an unknown key, a value of the wrong type, or a variable that names
+            a section but none of its keys.
     """
     try:
         raw: dict[str, Any] = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         msg = f"{source} is not valid TOML: {error}"
         raise ConfigError(msg, "Correct the file, or move it away to use the defaults.") from error
-    _apply_overrides(raw, cls, environ or {}, prefix)
+    overridden = _apply_overrides(raw, cls, environ or {}, prefix)
     converter = cattrs.Converter(forbid_extra_keys=True)
     for basic in (int, float, bool, str):
         converter.register_structure_hook(basic, _strict(basic))
@@ -57,7 +58,12 @@ def parse_config(
     except cattrs.BaseValidationError as error:
         # The path of a key is `$.section.key`; what concerns the whole file has none to show.
         first = transform_error(error, format_exception=_describe)[0].removesuffix(" @ $")
-        msg = f"{source}: {first.replace(' @ $.', ' at ')}"
+        what = first.replace(" @ $.", " at ")
+        for key, variable in overridden.items():
+            if what.endswith(f" at {key}") or what.startswith(f"{key} "):
+                msg = f"{variable}: {what}"
+                raise ConfigError(msg, "Correct the variable, or unset it.") from error
+        msg = f"{source}: {what}"
         raise ConfigError(msg, _HINT) from error
 
 
@@ -100,14 +106,28 @@ def _strict(basic: type[Any]) -> Any:  # noqa: ANN401  # cattrs hooks are untype
 
 def _apply_overrides(
     raw: dict[str, Any], cls: type[Any], environ: Mapping[str, str], prefix: str
-) -> None:
+) -> dict[str, str]:
+    """Put the overrides in; gives `section.key` and the variable for each.
+
+    Raises:
+        ConfigError: a variable names a section but none of its keys.
+    """
+    found: dict[str, str] = {}
     for section, kind in get_type_hints(cls).items():
-        for key in get_type_hints(kind) if isinstance(kind, type) else ():
-            name = f"{prefix}{section}_{key}".upper()
-            if name in environ:
-                table = raw.setdefault(section, {})
-                if isinstance(table, dict):
-                    cast("dict[str, Any]", table)[key] = _override_value(environ[name])
+        keys = tuple(get_type_hints(kind)) if isinstance(kind, type) else ()
+        start = f"{prefix}{section}_".upper()
+        known = {f"{start}{key}".upper(): key for key in keys}
+        for variable in sorted(name for name in environ if name.startswith(start)):
+            if variable not in known:
+                msg = f"{variable} names no key of the section {section}"
+                hint = f"Its keys are: {', '.join(keys)}. Correct the variable, or unset it."
+                raise ConfigError(msg, hint)
+            key = known[variable]
+            table = raw.setdefault(section, {})
+            if isinstance(table, dict):
+                cast("dict[str, Any]", table)[key] = _override_value(environ[variable])
+                found[f"{section}.{key}"] = variable
+    return found
 
 
 def _override_value(text: str) -> object:

@@ -75,3 +75,12 @@ def test_what_is_wrong_is_named(text: str, says: str) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigError):
         assert isinstance(parse_config(text, Config), Config)
+
+
+def test_a_wrong_variable_is_named_and_not_the_file() -> None:
+    with pytest.raises(ConfigError, match=r"^HOMING_LISTEN_OPEN: expected bool, found str"):
+        parse_config("", Config, "a file", {"HOMING_LISTEN_OPEN": "maybe"})
+    with pytest.raises(ConfigError, match=r"^HOMING_LISTEN_PORT: listen.port is negative"):
+        parse_config("", Config, "a file", {"HOMING_LISTEN_PORT": "-1"})
+    with pytest.raises(ConfigError, match=r"^HOMING_LISTEN_PROT names no key .* port, share"):
+        parse_config("", Config, "a file", {"HOMING_LISTEN_PROT": "1"})

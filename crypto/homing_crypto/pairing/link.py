@@ -31,7 +31,8 @@ MAX_LINK = 1024
 _PREFIX = "homing://pair?"
 _SHA256_BYTES = 32
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,11}")
+# Ten digits until the year 2286: fewer are a link that was cut short.
+_NUMBER = re.compile(r"[1-9][0-9]{9,11}")
 _LINK_ID_CONTEXT = b"homing pairing link id v1\x00"
 
 
