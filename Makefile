@@ -21,7 +21,7 @@ help: ## Say what each target does (this text).
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
 	  printf '%-16s %s\n' "$$name" "$$text"; done
 
-demo: node-venv ## Show it: a node, a paired phone, five requests and where each was answered.
+demo: node-venv ## Show it: a node, a paired phone, a few requests and where each was answered.
 	@$(PY) scripts/demo.py
 
 test: dev-venv models ## Run every test; the first time fetch models (0.5 GB; 1.8 GB on disk).
