@@ -345,7 +345,7 @@ def show_table(outcomes: list[Outcome]) -> None:
     table.add_column("Route", no_wrap=True)
     table.add_column("Model", max_width=13, overflow="fold")
     table.add_column("Tool", max_width=12, overflow="fold")
-    table.add_column("First token", max_width=6)
+    table.add_column("First token", no_wrap=True)
     table.add_column("Total", no_wrap=True)
     for outcome in outcomes:
         answer = outcome.answer

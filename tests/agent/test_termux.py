@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import stat
 import sys
 from typing import TYPE_CHECKING
@@ -51,8 +52,7 @@ class Phone:
         self.folder = folder
 
     def install(self, name: str, *, prints: str = "", status: int = 0, hangs: bool = False) -> None:
-        body = f"""#!{sys.executable}
-import json, sys, time
+        body = f"""import json, sys, time
 stdin = sys.stdin.read()
 with open({str(self.folder / (name + ".log"))!r}, "a") as log:
     log.write(json.dumps([sys.argv[1:], stdin]) + "\\n")
@@ -64,8 +64,11 @@ if {hangs}:
     time.sleep(60)
 sys.exit({status})
 """
+        (self.folder / f"{name}.py").write_text(body)
         path = self.folder / name
-        path.write_text(body)
+        # Not Python's own path behind #!: it may hold a blank.
+        words = (sys.executable, str(self.folder / f"{name}.py"))
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def calls(self, name: str) -> Sequence[object]:

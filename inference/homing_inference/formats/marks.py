@@ -25,7 +25,11 @@ WHITE = " \t\r\n"
 """White space as JSON has it; other blanks are text."""
 
 _BLANK = re.compile(f"[{WHITE}]*")
-_CONTROL = re.compile(r"<(?=\|[^<>|\s]{1,64}\|>|/?tool_response>|(?:start|end)_of_turn>)")
+CONTROL_LIKE = r"<(?:\|[^<>|\s]{1,64}\|>|/?tool_response>|(?:start|end)_of_turn>)"
+"""What looks like a control mark of some model, as a regular expression."""
+LONGEST_CONTROL_LIKE = 68
+"""Characters of the longest text that `CONTROL_LIKE` matches."""
+_CONTROL = re.compile(f"(?={CONTROL_LIKE})<")
 
 
 def skip_white(text: str, start: int) -> int:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from homing_core.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 
+from homing_inference.formats.marks import CONTROL_LIKE, LONGEST_CONTROL_LIKE
+
 if TYPE_CHECKING:
     from homing_core.canonical import JsonValue
     from homing_core.generation import GenerateRequest, Thinking
@@ -38,11 +40,13 @@ class TokenizedPrompt:
         tokens: all of it.
         prefix_tokens: how many of them system message and tools account for; 0 if unknown.
         starts_in_thinking: whether the first token of the answer stands inside a think block.
+        continues_text: whether the answer goes on with text that has begun.
     """
 
     tokens: tuple[int, ...]
     prefix_tokens: int
     starts_in_thinking: bool
+    continues_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,11 @@ class PromptWriter:
         """Compile the search for control texts."""
         self._chat = chat
         self._vocabulary = vocabulary
-        self._longest = max(map(len, controls), default=0)
-        # A look-ahead finds overlapping ones too.
-        self._control = (
-            re.compile("(?=" + "|".join(map(re.escape, controls)) + ")") if controls else None
-        )
+        self._longest = max((*map(len, controls), LONGEST_CONTROL_LIKE))
+        # A look-ahead finds overlapping ones too. What only looks like a control text is cut as
+        # well: the format would put a blank into it, and the model would read something else.
+        patterns = [*map(re.escape, controls), CONTROL_LIKE]
+        self._control = re.compile("(?=" + "|".join(patterns) + ")")
 
     def prompt(self, request: GenerateRequest) -> TokenizedPrompt:
         """The whole prompt of a request.
@@ -106,7 +110,9 @@ class PromptWriter:
         )
         prefix = self._tokens(rendered.text[: rendered.prefix_length], leading=True)
         rest = self._tokens(rendered.text[rendered.prefix_length :], leading=not prefix)
-        return TokenizedPrompt((*prefix, *rest), len(prefix), rendered.starts_in_thinking)
+        return TokenizedPrompt(
+            (*prefix, *rest), len(prefix), rendered.starts_in_thinking, rendered.continues_text
+        )
 
     def prefix(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
@@ -172,8 +178,6 @@ class PromptWriter:
 
         `before` stands in front of it in the prompt: a control text may begin there.
         """
-        if self._control is None:
-            return text
         whole = before + text
         places = [match.start() + 1 for match in self._control.finditer(whole)]
         inside = [place - len(before) for place in places if place >= len(before)]

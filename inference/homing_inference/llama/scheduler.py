@@ -171,7 +171,11 @@ class Scheduler:
         while not self._sequences.advance(prompt.tokens, pin_at=prompt.prefix_tokens):
             run.check()
         answer = Answer(
-            self._chat.parser(request.tools, starts_in_thinking=prompt.starts_in_thinking),
+            self._chat.parser(
+                request.tools,
+                starts_in_thinking=prompt.starts_in_thinking,
+                continues_text=prompt.continues_text,
+            ),
             self._chat.stop,
             request.sampling.stop,
         )
