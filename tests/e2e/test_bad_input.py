@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import signal
 import socket
 from typing import TYPE_CHECKING
 
@@ -34,15 +32,6 @@ GARBAGE = (
 )
 
 
-def test_a_truncated_model_on_the_phone(stranger: Phone, tiny_model: Path, tmp_path: Path) -> None:
-    cut = tmp_path / "cut.gguf"
-    cut.write_bytes(tiny_model.read_bytes()[:-1000])
-    done = stranger("ask", "--quiet", "--model", cut, "hello")
-    assert done.status == 1
-    assert "cut.gguf is truncated" in one_line(done)
-    assert cut.stat().st_size == tiny_model.stat().st_size - 1000
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("who", ["phone", "node"])
 def test_a_model_with_the_wrong_hash(
@@ -65,23 +54,6 @@ def test_a_model_with_the_wrong_hash(
     assert (folder / f"{FILE}.damaged").read_bytes() == tiny_model.read_bytes()
 
 
-def test_an_unknown_model_on_the_phone(stranger: Phone) -> None:
-    done = stranger("ask", "--quiet", "--model", "no-such-model", "hello")
-    assert done.status == 1
-    assert "no model called" in one_line(done)
-    assert "homing models" in one_line(done)
-
-
-def test_a_corrupted_configuration_on_the_phone(stranger: Phone) -> None:
-    file = stranger.folder / "phone.toml"
-    for content, says in (("[home\n", "not valid TOML"), ("[home]\nreach = 3\n", "reach")):
-        file.write_text(content, "utf-8")
-        done = stranger("ask", "hello")
-        assert done.status == 2
-        assert says in one_line(done)
-        assert file.read_text("utf-8") == content
-
-
 @pytest.mark.parametrize("route", ["phone", "home"])
 def test_a_prompt_longer_than_the_context(tiny: Household, route: str) -> None:
     done = tiny.phone("ask", "--json", "--route", route, "a" * 9000)
@@ -91,9 +63,8 @@ def test_a_prompt_longer_than_the_context(tiny: Household, route: str) -> None:
     assert "tokens are more than" in one_line(done)
     assert "Shorten it" in one_line(done)
     if route == "home":  # the node said so too, before the phone had to
-        assert "home stopped answering" in "".join(
-            event["text"] for event in objects(done) if event["event"] == "note"
-        )
+        said = "".join(event["text"] for event in objects(done) if event["event"] == "note")
+        assert "tokens, but the model holds" in said
 
 
 @pytest.mark.attack
@@ -142,24 +113,3 @@ def ended(raw: socket.socket) -> bool:
     except ConnectionError:
         pass
     return True
-
-
-def test_a_second_resident_process(tiny: Household) -> None:
-    resident = tiny.phone.pid()
-    done = tiny.phone("serve")
-    assert done.status == 1
-    assert f"another homing runs (pid {resident})" in one_line(done)
-    assert tiny.phone.pid() == resident
-
-
-def test_sockets_that_killed_processes_left(tiny: Household) -> None:
-    """A socket that nobody listens on is in nobody's way."""
-    os.kill(tiny.phone.pid(), signal.SIGKILL)
-    tiny.node.end(signal.SIGKILL)
-    done = tiny.node("devices")
-    assert done.status == 1
-    assert "homing-node run" in one_line(done)
-    tiny.node.start()
-    assert tiny.node("devices").status == 0
-    (node,) = tiny.phone.nodes()
-    assert node["reachable"]

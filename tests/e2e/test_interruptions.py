@@ -162,7 +162,7 @@ def test_a_phone_that_is_shut_out(home: Household) -> None:
     assert answer["route"] == "phone"
     assert words(asking.seen) == answer["text"]
     assert answer["text"].startswith(begun)
-    assert "home stopped answering" in notes(asking.seen)
+    assert "pairing was revoked; the phone goes on from here" in notes(asking.seen)
 
     check_told_before_answered(home.phone.ask("--route", "home", EASY), "pairing was revoked")
     (node,) = home.phone.nodes()
