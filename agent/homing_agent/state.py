@@ -24,6 +24,7 @@ from homing_agent.conversation import (
 )
 from homing_agent.events import Note, RouteChosen
 from homing_agent.ports import Need
+from homing_agent.prompts import AFTER_TOOL
 from homing_agent.request import NO_FIRST_TOKEN, UNKNOWN_CONFIDENCE, ExitStatus, FinalAnswer
 from homing_agent.routing.decide import decide
 from homing_agent.routing.decisions import Decline, Escalate
@@ -243,6 +244,8 @@ class RequestState:
             closing = (assistant_turn(self._written, (), context),)
         elif answer.error is not None and not self._made:
             closing = (told(str(answer.error.to_error()), context),)
+        elif self._made:
+            closing = (told(AFTER_TOOL, context),)
         return (self._question, *self._made, *closing)
 
     def _done(self, steps: Sequence[ToolStep]) -> list[str]:

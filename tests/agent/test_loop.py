@@ -730,6 +730,7 @@ async def test_a_receipt_is_never_put_into_the_models_mouth() -> None:
         Role.USER,
         Role.ASSISTANT,
         Role.TOOL,
+        Role.ASSISTANT,
         Role.USER,
     ]
     assert all("It is done." not in m.text for m in told if m.role is Role.ASSISTANT)
