@@ -253,7 +253,7 @@ async def test_what_a_killed_phone_left_is_taken_up_again_at_the_next_start(
 
 async def test_a_pending_pairing_survives_while_it_may_succeed_and_no_longer() -> None:
     phone = Phone()
-    link = PairingLink((NOWHERE,), bytes(32), new_secret(), expires_at=0)
+    link = PairingLink((NOWHERE,), bytes(32), new_secret(), expires_at=2_000_000_000)
     now = 1_800_000_000.0
     phone.book.begin_pairing(PendingPairing(link.id, link.to_text(), "phone", now))
     await phone.resume(now + PENDING_S - 1)
@@ -279,7 +279,7 @@ async def test_node_and_pending_pairing_are_on_disk(rig: NodeRig, tmp_path: Path
     phone = Phone(book)
     async with opened(rig) as door:
         node = await phone.pair(door.link)
-    link = PairingLink((NOWHERE,), bytes(32), new_secret(), expires_at=0)
+    link = PairingLink((NOWHERE,), bytes(32), new_secret(), expires_at=2_000_000_000)
     assert isinstance(await phone.is_refused(link), UnavailableError)
     # Nobody closes the book: this is what a killed process leaves.
     again = SqliteNodeBook(path)
