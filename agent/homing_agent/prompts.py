@@ -20,10 +20,11 @@ _HOME = (
     "Answer clearly and briefly."
 )
 
-AFTER_TOOL = "What else can I do for you?"
+AFTER_TOOL = "…"
 """What stands in the conversation as the assistant's after a tool has spoken to the person. It
-claims nothing: a small model repeats what it finds there. With nothing at all the stand-in wrote
-several calls in a row; with the tool's receipt it wrote receipts and called no tool any more."""
+claims nothing: a small model repeats what it finds there. Tried on the stand-in: with the tool's
+receipt it wrote receipts and called no tool any more, with a polite question it asked that, with
+nothing at all it wrote several calls in a row. With this it called the right tool each time."""
 
 
 @dataclass(frozen=True, slots=True)

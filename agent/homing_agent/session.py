@@ -15,6 +15,7 @@ from homing_core.errors import (
 
 from homing_agent.calls import CallOutcome, CallRunner, Circumstances, Ending
 from homing_agent.conversation import assistant_turn, tool_turn
+from homing_agent.prompts import AFTER_TOOL
 from homing_agent.routing.decisions import Decline
 from homing_agent.routing.features import Point
 from homing_agent.runtime.logs import get_logger
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from homing_agent.request import AskInput, FinalAnswer
 
 _log = get_logger("agent")
+
+_SILENT = frozenset({"", AFTER_TOOL})
 
 
 class Session:
@@ -112,9 +115,9 @@ class Session:
         if turn.dropped:
             turn = Turn(error=InvalidDataError("the model said nothing", "Say it in other words."))
         if turn.error is None and not turn.calls:
-            if not turn.text.strip() and self._words:
+            if turn.text.strip() in _SILENT and self._words:
                 self._state.show_apart(self._words)  # a model that did it and has nothing to add
-            if self._state.shown.strip():
+            if self._state.shown.strip() not in _SILENT:
                 return self._state.answered(self._runner.steps)
             turn = Turn(error=InvalidDataError("the model said nothing", "Say it in other words."))
         if turn.error is not None:

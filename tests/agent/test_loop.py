@@ -740,3 +740,11 @@ async def test_a_tool_that_cannot_act_here_cannot_be_allowed() -> None:
     world = World(PlayedEngine([]), [FakeTool(reason="it needs a torch")])
     with pytest.raises(UsageError, match="act cannot act on this device: it needs a torch"):
         await ask(world.agent(), question(allowed_tools=frozenset({"act"})))
+
+
+async def test_a_model_that_only_pauses_has_said_nothing() -> None:
+    engine = PlayedEngine([text("…"), text("…")])
+    seen = await ask(World(engine).agent(), question("well?"))
+    assert seen.answer.exit_status == 1
+    assert seen.answer.error is not None
+    assert "the model said nothing" in seen.answer.error.what
