@@ -530,10 +530,10 @@ async def test_a_request_has_a_time_limit() -> None:
 async def test_the_persons_time_does_not_count() -> None:
     class SlowPerson(FakeConsent):
         async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
-            await asyncio.sleep(0.3)  # longer than the request's own time
+            await asyncio.sleep(1.2)  # longer than the request's own time
             return await super().ask(question)
 
-    world = World(PlayedEngine([calls(call_event())]), [FakeTool()], limits=Limits(total_s=0.2))
+    world = World(PlayedEngine([calls(call_event())]), [FakeTool()], limits=Limits(total_s=1.0))
     seen = await ask(world.agent(), question(interactive=True), SlowPerson())
     assert seen.answer.exit_status == 0
 

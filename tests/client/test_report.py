@@ -48,7 +48,8 @@ def show(reporter: Reporter, *events: Shown) -> None:
 
 def step(*, refused: bool = False, failed: bool = False) -> ToolStep:
     call = ToolCall(new_tool_call_id(), "save_note", {"text": 'say "hi"\n'})
-    result = ToolResult(call.id, "saved", is_error=failed or refused, provenance=PERSON)
+    content = "the file is locked" if failed else "saved"
+    result = ToolResult(call.id, content, is_error=failed or refused, provenance=PERSON)
     return ToolStep(call, Place.PHONE, REFUSED if refused else "person", result)
 
 
@@ -112,7 +113,7 @@ def test_a_call_is_told_with_its_exact_arguments(capsys: pytest.CaptureFixture[s
     said = r'save_note(text="say \"hi\"\n")'
     assert capsys.readouterr().err.splitlines() == [
         f"✓ {said} on phone, allowed by person",
-        f"✗ {said} on phone, allowed by person",
+        f"✗ {said} did not work: the file is locked",
         f"✗ {said} was not allowed",
     ]
 

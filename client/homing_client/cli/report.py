@@ -13,6 +13,7 @@ from homing_agent.events import (
     ToolFinished,
 )
 from homing_agent.request import REFUSED
+from homing_core.labels import clean_label
 from homing_core.tools import Place
 
 from homing_client.cli.console import (
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from homing_agent.request import ToolStep
 
     from homing_client.sessions import Shown
+
+
+_MOST_REASON = 200
+"""Characters of a failed call's reason; all of it is in `--json`."""
 
 
 class Reporter(Protocol):
@@ -165,6 +170,8 @@ def _step_line(step: ToolStep) -> str:
     what = f"{call.name}({arguments})"
     if step.approved_by == REFUSED:
         return f"✗ {what} was not allowed"
-    worked = step.result is not None and not step.result.is_error
+    if step.result is None or step.result.is_error:
+        why = clean_label(step.result.content, _MOST_REASON, "") if step.result else ""
+        return f"✗ {what} did not work{': ' if why else ''}{why}"
     allowed = f", allowed by {step.approved_by}" if step.approved_by else ""
-    return f"{'✓' if worked else '✗'} {what} on {PLACES[step.place]}{allowed}"
+    return f"✓ {what} on {PLACES[step.place]}{allowed}"
