@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from homing_agent.events import FinalAnswer
@@ -49,7 +50,13 @@ async def run_request(
     for left in reversed(range(_TRIES)):
         try:
             async with attached(setup, tell=_nothing if quiet else aside) as phone:
-                await wait_until_ready(phone, setup, request.route, quiet=quiet)
+                status = await wait_until_ready(phone, setup, request.route, quiet=quiet)
+                # Should it be killed now, its heir is to have the same model.
+                setup = replace(
+                    setup,
+                    stand_in=status.stand_in_allowed,
+                    model=status.wanted_model or setup.model,
+                )
                 return await _ask(phone, request, reporter)
         except ResidentGoneError:
             if not left:

@@ -14,7 +14,7 @@ from homing_client.cli.console import aside, err, printable
 
 if TYPE_CHECKING:
     from homing_client.cli.options import Setup
-    from homing_client.rpc.phone_calls import PhoneCalls
+    from homing_client.rpc.phone_calls import PhoneCalls, ResidentStatus
 
 _LOOK_S = 0.2
 """How often the progress line is renewed while the model is fetched and loaded."""
@@ -25,8 +25,11 @@ _PERCENT = re.compile(r", \d+%$")
 
 async def wait_until_ready(
     phone: PhoneCalls, setup: Setup, route: RoutePreference, *, quiet: bool
-) -> None:
+) -> ResidentStatus:
     """Wait for the phone's own model, showing what is being done; home needs no waiting.
+
+    Returns:
+        How the resident process is then.
 
     Raises:
         HomingError: the model cannot be had, and the phone or this very model was asked for, or
@@ -34,7 +37,7 @@ async def wait_until_ready(
     """
     status = await phone.status()
     if route is RoutePreference.HOME or status.ready:
-        return
+        return status
     progress = _Progress(quiet=quiet)
     patience = _PATIENCE
     with progress:
@@ -46,10 +49,11 @@ async def wait_until_ready(
             if patience == 0 and not quiet and await phone.nodes(check=False):
                 aside("Home could answer meanwhile: --route home")
     if status.error is None:
-        return
+        return status
     wanted = route is RoutePreference.PHONE or setup.chooses_model
     if wanted or not await phone.nodes(check=False):
         raise status.error
+    return status
 
 
 class _Progress(contextlib.ExitStack):
