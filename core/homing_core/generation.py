@@ -26,6 +26,22 @@ class Thinking(Enum):
     ON = "on"
 
 
+class ToolChoice(Enum):
+    """Whether the model may, must or must not call a tool."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+    NONE = "none"
+    """The tools stay in the prompt, so that a warm prefix is of use, but no call can be written."""
+
+
+class CallGrammar(Enum):
+    """Whether calls are held to the offered tools and their schemas while they are written."""
+
+    ON = "on"
+    OFF = "off"
+
+
 class Priority(Enum):
     """What runs first when several wait."""
 
@@ -81,6 +97,14 @@ class GenerateRequest:
         priority: what runs first when several wait.
         deadline_ms: give up after this many milliseconds; 0 is no deadline.
         max_context_tokens: hold prompt and answer to this many tokens; 0 is the model's own limit.
+        samples: answers to write from the one prompt; above 1, events come as `Sampled`.
+        thinking_budget: tokens after which a think block is closed; 0 is no limit.
+        tool_choice: whether a tool may, must or must not be called.
+        call_grammar: whether calls are held to the tools' schemas while they are written.
+        logprobs: alternatives to give for each token, at most 20, as `TokenLogprobs`; 0 gives none.
+        adapter: name of a LoRA adapter that the engine has; empty for none.
+        owner: whose states may be used again for this and who may use those that it leaves. Set by
+            the node to the asking device; it never comes over the wire.
     """
 
     id: GenerationId
@@ -93,6 +117,27 @@ class GenerateRequest:
     priority: Priority = Priority.INTERACTIVE
     deadline_ms: int = 0
     max_context_tokens: int = 0
+    samples: int = 1
+    thinking_budget: int = 0
+    tool_choice: ToolChoice = ToolChoice.AUTO
+    call_grammar: CallGrammar = CallGrammar.ON
+    logprobs: int = 0
+    adapter: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NameProbability:
+    """How much the model leaned to one tool's name.
+
+    Attributes:
+        name: the tool.
+        probability: of the whole name for the one that was written; for another the mass of the
+            branch at which it parts from that, which is an upper bound. In [0, 1].
+    """
+
+    name: str
+    probability: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +149,11 @@ class CallSignals:
         name_probability: of the whole tool name, given that a call was opened.
         name_margin: smallest gap between the best and second-best token within the name.
         lowest_argument_probability: of the least likely token in the arguments; 1 if none.
-        grammar_share: probability mass the grammar left over; 1 without a grammar.
+        grammar_share: smallest share of probability that the grammar left at any of the call's
+            tokens; low where the model wanted something else. 1 without a grammar.
+        argument_decile: tenth percentile of the arguments' token probabilities; 1 if none.
+        argument_median: their median; 1 if none.
+        names: every offered tool, the most likely first; empty where the engine cannot tell.
     """
 
     call_probability: float
@@ -112,6 +161,9 @@ class CallSignals:
     name_margin: float
     lowest_argument_probability: float = 1.0
     grammar_share: float = 1.0
+    argument_decile: float = 1.0
+    argument_median: float = 1.0
+    names: tuple[NameProbability, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +201,28 @@ class TokenSignals:
     first_probability: float
     mean_logprob: float
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A written token, as the model saw it before any sampling or grammar.
+
+    Attributes:
+        text: its text; a token that is only part of a character shows a replacement mark.
+        logprob: natural logarithm of its probability.
+        top: the most likely tokens at this place and their log-probabilities, best first.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """The next tokens of the answer; sent where `GenerateRequest.logprobs` asks for it."""
+
+    tokens: tuple[TokenLogprob, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +277,25 @@ class Failed:
         return error_from_code(self.code, self.what, self.hint, self.retry_after_ms)
 
 
-GenerationEvent: TypeAlias = (
-    TextDelta | ThinkingDelta | TokenSignals | ToolCallEvent | Usage | Done | Failed
+SampleEvent: TypeAlias = (
+    TextDelta | ThinkingDelta | TokenSignals | ToolCallEvent | TokenLogprobs | Done | Failed
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """An event of one of several answers. A `Done` or `Failed` in it ends that answer alone.
+
+    Attributes:
+        sample: which answer, counted from 1.
+        event: what happened in it.
+    """
+
+    sample: int
+    event: SampleEvent
+
+
+GenerationEvent: TypeAlias = SampleEvent | Sampled | Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
     from homing_core.messages import Message
+    from homing_core.scoring import ScoreRequest, ToolScores
     from homing_core.tools import ToolSpec
 
 
@@ -25,6 +26,8 @@ class EngineInfo:
         can_think: whether the template knows a thinking flag.
         architecture: GGUF architecture, such as `qwen35`; empty for a server.
         stand_in: whether the model stands in for the product's own.
+        max_sequences: answers that are written at once.
+        adapters: names of the LoRA adapters that requests may ask for.
     """
 
     model: str
@@ -34,6 +37,8 @@ class EngineInfo:
     can_think: bool
     architecture: str = ""
     stand_in: bool = False
+    max_sequences: int = 1
+    adapters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,27 @@ class WarmedPrefix:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """How busy an engine is. Speeds are recent ones of a single answer; 0 if unknown.
+
+    Attributes:
+        running: answers that are being written.
+        waiting: requests that wait.
+        decode_tokens_per_second: new tokens of one answer.
+        prefill_tokens_per_second: tokens of a prompt.
+        memory_bytes: of main memory that it takes; 0 if unknown.
+        warm: the pinned prefixes.
+    """
+
+    running: int = 0
+    waiting: int = 0
+    decode_tokens_per_second: float = 0.0
+    prefill_tokens_per_second: float = 0.0
+    memory_bytes: int = 0
+    warm: tuple[WarmedPrefix, ...] = ()
+
+
 class Engine(Protocol):
     """Runs one model. All methods belong to one event loop.
 
@@ -59,6 +85,11 @@ class Engine(Protocol):
     @property
     def info(self) -> EngineInfo:
         """What it serves."""
+        ...
+
+    @property
+    def state(self) -> EngineState:
+        """How busy it is, as last heard."""
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[GenerationEvent, None]:
@@ -75,6 +106,27 @@ class Engine(Protocol):
 
         Raises:
             TooLongError: the prefix alone does not fit the context.
+            UnavailableError: the engine is gone; it may come back.
+        """
+        ...
+
+    async def score(self, request: ScoreRequest) -> ToolScores:
+        """How much the model leans to each tool as the next thing that it writes.
+
+        Raises:
+            UsageError: no tools, or an engine that cannot see probabilities.
+            TooLongError: the prompt does not fit the context.
+            OverloadedError: too many requests wait.
+            UnavailableError: the engine is gone; it may come back.
+        """
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+        """A vector of length 1 for each text, all with the same number of dimensions.
+
+        Raises:
+            UsageError: an engine that cannot do it.
+            TooLongError: a text does not fit.
             UnavailableError: the engine is gone; it may come back.
         """
         ...

@@ -35,6 +35,21 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class CallSyntax:
+    """How a model that was trained on this format writes the beginning of a call.
+
+    Attributes:
+        mark: opens a call, such as `<tool_call>`.
+        opening: everything from the mark up to the tool's name, the mark included.
+        closing: the character that ends the name.
+    """
+
+    mark: str
+    opening: str
+    closing: str
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedText:
     """Visible text."""
 
@@ -131,6 +146,11 @@ class ChatFormat(Protocol):
     @property
     def stop(self) -> tuple[str, ...]:
         """Strings that end a turn, beside the model's own end-of-turn tokens."""
+        ...
+
+    @property
+    def call_syntax(self) -> CallSyntax | None:
+        """How calls begin; None if the format knows none."""
         ...
 
     def render(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from homing_inference.formats.base import CallSyntax
 from homing_inference.formats.marks import CALL, CALL_END
 from homing_inference.formats.templated import TemplatedFormat
 from homing_inference.formats.values import dump_json
@@ -25,6 +26,7 @@ class HermesJsonFormat(TemplatedFormat):
     """The format of Hermes, Qwen2.5 and Qwen3."""
 
     name = "hermes-json"
+    call_syntax = CallSyntax(CALL, f'{CALL}\n{{"name": "', '"')
 
     def render_calls(self, calls: Sequence[ToolCall], tools: Sequence[ToolSpec] = ()) -> str:  # noqa: ARG002  # JSON carries its types
         """The calls as this model writes them; exact for all JSON."""

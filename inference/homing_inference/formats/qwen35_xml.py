@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from homing_inference.formats.base import CallSyntax
 from homing_inference.formats.marks import (
     CALL,
     CALL_END,
@@ -37,6 +38,7 @@ class Qwen35XmlFormat(TemplatedFormat):
     """The format of Qwen3.5 and BotPsy."""
 
     name = "qwen35-xml"
+    call_syntax = CallSyntax(CALL, f"{CALL}\n{FUNCTION}", ">")
 
     def render_calls(self, calls: Sequence[ToolCall], tools: Sequence[ToolSpec] = ()) -> str:
         """The calls as this model writes them; see `homing_inference.formats.values` for limits."""

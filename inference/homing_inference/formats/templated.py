@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from homing_core.messages import Message
     from homing_core.tools import ToolSpec
 
-    from homing_inference.formats.base import Prompt
+    from homing_inference.formats.base import CallSyntax, Prompt
     from homing_inference.formats.template import ChatTemplate
 
 _TURN_ENDS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end|>", "<end_of_turn>")
@@ -30,6 +30,7 @@ class TemplatedFormat:
 
     name: ClassVar[str] = ""
     offers_tools: ClassVar[bool] = True
+    call_syntax: ClassVar[CallSyntax | None] = None
 
     def __init__(self, template: ChatTemplate, stop: Sequence[str] | None = None) -> None:
         """Nothing is rendered yet."""

@@ -26,21 +26,25 @@ from homing_proto.v1 import common_pb2 as homing__proto_dot_v1_dot_common__pb2
 from homing_proto.v1 import tool_pb2 as homing__proto_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fhoming_proto/v1/inference.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x1ahoming_proto/v1/tool.proto\"\xcd\x01\n\x04Part\x12/\n\nprovenance\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.Provenance\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08thinking\x18\x03 \x01(\tH\x00\x12.\n\ttool_call\x18\x04 \x01(\x0b\x32\x19.homing_proto.v1.ToolCallH\x00\x12\x32\n\x0btool_result\x18\x05 \x01(\x0b\x32\x1b.homing_proto.v1.ToolResultH\x00\x42\x06\n\x04kindJ\x04\x08\x06\x10\x10\"T\n\x07Message\x12#\n\x04role\x18\x01 \x01(\x0e\x32\x15.homing_proto.v1.Role\x12$\n\x05parts\x18\x02 \x03(\x0b\x32\x15.homing_proto.v1.Part\"m\n\x08Sampling\x12\x13\n\x0btemperature\x18\x01 \x01(\x01\x12\r\n\x05top_p\x18\x02 \x01(\x01\x12\r\n\x05top_k\x18\x03 \x01(\r\x12\x0c\n\x04seed\x18\x04 \x01(\x04\x12\x12\n\nmax_tokens\x18\x05 \x01(\r\x12\x0c\n\x04stop\x18\x06 \x03(\t\"\xe2\x02\n\x0fGenerateRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12*\n\x08messages\x18\x03 \x03(\x0b\x32\x18.homing_proto.v1.Message\x12(\n\x05tools\x18\x04 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12+\n\x08thinking\x18\x05 \x01(\x0e\x32\x19.homing_proto.v1.Thinking\x12+\n\x08sampling\x18\x06 \x01(\x0b\x32\x19.homing_proto.v1.Sampling\x12\x15\n\rcontinue_last\x18\x07 \x01(\x08\x12+\n\x08priority\x18\x08 \x01(\x0e\x32\x19.homing_proto.v1.Priority\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\t \x01(\r\x12\x1a\n\x12max_context_tokens\x18\n \x01(\rJ\x04\x08\x0b\x10\x15\"\x92\x01\n\x0b\x43\x61llSignals\x12\x18\n\x10\x63\x61ll_probability\x18\x01 \x01(\x01\x12\x18\n\x10name_probability\x18\x02 \x01(\x01\x12\x13\n\x0bname_margin\x18\x03 \x01(\x01\x12#\n\x1blowest_argument_probability\x18\x04 \x01(\x01\x12\x15\n\rgrammar_share\x18\x05 \x01(\x01\"g\n\rToolCallEvent\x12\'\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.homing_proto.v1.ToolCall\x12-\n\x07signals\x18\x02 \x01(\x0b\x32\x1c.homing_proto.v1.CallSignals\"O\n\x0cTokenSignals\x12\x19\n\x11\x66irst_probability\x18\x01 \x01(\x01\x12\x14\n\x0cmean_logprob\x18\x02 \x01(\x01\x12\x0e\n\x06tokens\x18\x03 \x01(\r\"w\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rcached_tokens\x18\x02 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x03 \x01(\r\x12\x12\n\nprefill_ms\x18\x04 \x01(\x01\x12\x11\n\tdecode_ms\x18\x05 \x01(\x01\"5\n\x04\x44one\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x1d.homing_proto.v1.FinishReason\"\xb1\x02\n\x0fGenerationEvent\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08thinking\x18\x03 \x01(\tH\x00\x12\x33\n\ttool_call\x18\x04 \x01(\x0b\x32\x1e.homing_proto.v1.ToolCallEventH\x00\x12\x36\n\rtoken_signals\x18\x05 \x01(\x0b\x32\x1d.homing_proto.v1.TokenSignalsH\x00\x12\'\n\x05usage\x18\x06 \x01(\x0b\x32\x16.homing_proto.v1.UsageH\x00\x12%\n\x04\x64one\x18\x07 \x01(\x0b\x32\x15.homing_proto.v1.DoneH\x00\x12(\n\x06\x66\x61iled\x18\x08 \x01(\x0b\x32\x16.homing_proto.v1.ErrorH\x00\x42\x06\n\x04kind\"C\n\x10GenerateResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32 .homing_proto.v1.GenerationEvent\"9\n\rResumeRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12\x11\n\tafter_seq\x18\x02 \x01(\x04\"A\n\x0eResumeResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32 .homing_proto.v1.GenerationEvent\"6\n\nAckRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12\x11\n\tup_to_seq\x18\x02 \x01(\x04\"\r\n\x0b\x41\x63kResponse\"&\n\rCancelRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\"%\n\x0e\x43\x61ncelResponse\x12\x13\n\x0bwas_running\x18\x01 \x01(\x08*_\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03\x12\r\n\tROLE_TOOL\x10\x04*G\n\x08Thinking\x12\x18\n\x14THINKING_UNSPECIFIED\x10\x00\x12\x10\n\x0cTHINKING_OFF\x10\x01\x12\x0f\n\x0bTHINKING_ON\x10\x02*P\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x10\n\x0cPRIORITY_JOB\x10\x02*\x9a\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x03\x12\x1b\n\x17\x46INISH_REASON_CANCELLED\x10\x04\x32\xbf\x02\n\x10InferenceService\x12Q\n\x08Generate\x12 .homing_proto.v1.GenerateRequest\x1a!.homing_proto.v1.GenerateResponse0\x01\x12K\n\x06Resume\x12\x1e.homing_proto.v1.ResumeRequest\x1a\x1f.homing_proto.v1.ResumeResponse0\x01\x12@\n\x03\x41\x63k\x12\x1b.homing_proto.v1.AckRequest\x1a\x1c.homing_proto.v1.AckResponse\x12I\n\x06\x43\x61ncel\x12\x1e.homing_proto.v1.CancelRequest\x1a\x1f.homing_proto.v1.CancelResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fhoming_proto/v1/inference.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x1ahoming_proto/v1/tool.proto\"\xcd\x01\n\x04Part\x12/\n\nprovenance\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.Provenance\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08thinking\x18\x03 \x01(\tH\x00\x12.\n\ttool_call\x18\x04 \x01(\x0b\x32\x19.homing_proto.v1.ToolCallH\x00\x12\x32\n\x0btool_result\x18\x05 \x01(\x0b\x32\x1b.homing_proto.v1.ToolResultH\x00\x42\x06\n\x04kindJ\x04\x08\x06\x10\x10\"T\n\x07Message\x12#\n\x04role\x18\x01 \x01(\x0e\x32\x15.homing_proto.v1.Role\x12$\n\x05parts\x18\x02 \x03(\x0b\x32\x15.homing_proto.v1.Part\"m\n\x08Sampling\x12\x13\n\x0btemperature\x18\x01 \x01(\x01\x12\r\n\x05top_p\x18\x02 \x01(\x01\x12\r\n\x05top_k\x18\x03 \x01(\r\x12\x0c\n\x04seed\x18\x04 \x01(\x04\x12\x12\n\nmax_tokens\x18\x05 \x01(\r\x12\x0c\n\x04stop\x18\x06 \x03(\t\"\x95\x04\n\x0fGenerateRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12*\n\x08messages\x18\x03 \x03(\x0b\x32\x18.homing_proto.v1.Message\x12(\n\x05tools\x18\x04 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12+\n\x08thinking\x18\x05 \x01(\x0e\x32\x19.homing_proto.v1.Thinking\x12+\n\x08sampling\x18\x06 \x01(\x0b\x32\x19.homing_proto.v1.Sampling\x12\x15\n\rcontinue_last\x18\x07 \x01(\x08\x12+\n\x08priority\x18\x08 \x01(\x0e\x32\x19.homing_proto.v1.Priority\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\t \x01(\r\x12\x1a\n\x12max_context_tokens\x18\n \x01(\r\x12\x0f\n\x07samples\x18\x0b \x01(\r\x12\x17\n\x0fthinking_budget\x18\x0c \x01(\r\x12\x30\n\x0btool_choice\x18\r \x01(\x0e\x32\x1b.homing_proto.v1.ToolChoice\x12\x32\n\x0c\x63\x61ll_grammar\x18\x0e \x01(\x0e\x32\x1c.homing_proto.v1.CallGrammar\x12\x10\n\x08logprobs\x18\x0f \x01(\r\x12\x0f\n\x07\x61\x64\x61pter\x18\x10 \x01(\tJ\x04\x08\x11\x10\x15\"4\n\x0fNameProbability\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bprobability\x18\x02 \x01(\x01\"\xf5\x01\n\x0b\x43\x61llSignals\x12\x18\n\x10\x63\x61ll_probability\x18\x01 \x01(\x01\x12\x18\n\x10name_probability\x18\x02 \x01(\x01\x12\x13\n\x0bname_margin\x18\x03 \x01(\x01\x12#\n\x1blowest_argument_probability\x18\x04 \x01(\x01\x12\x15\n\rgrammar_share\x18\x05 \x01(\x01\x12\x17\n\x0f\x61rgument_decile\x18\x06 \x01(\x01\x12\x17\n\x0f\x61rgument_median\x18\x07 \x01(\x01\x12/\n\x05names\x18\x08 \x03(\x0b\x32 .homing_proto.v1.NameProbability\"g\n\rToolCallEvent\x12\'\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.homing_proto.v1.ToolCall\x12-\n\x07signals\x18\x02 \x01(\x0b\x32\x1c.homing_proto.v1.CallSignals\"O\n\x0cTokenSignals\x12\x19\n\x11\x66irst_probability\x18\x01 \x01(\x01\x12\x14\n\x0cmean_logprob\x18\x02 \x01(\x01\x12\x0e\n\x06tokens\x18\x03 \x01(\r\"1\n\x10TokenAlternative\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0f\n\x07logprob\x18\x02 \x01(\x01\"]\n\x0cTokenLogprob\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0f\n\x07logprob\x18\x02 \x01(\x01\x12.\n\x03top\x18\x03 \x03(\x0b\x32!.homing_proto.v1.TokenAlternative\">\n\rTokenLogprobs\x12-\n\x06tokens\x18\x01 \x03(\x0b\x32\x1d.homing_proto.v1.TokenLogprob\"w\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rcached_tokens\x18\x02 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x03 \x01(\r\x12\x12\n\nprefill_ms\x18\x04 \x01(\x01\x12\x11\n\tdecode_ms\x18\x05 \x01(\x01\"5\n\x04\x44one\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x1d.homing_proto.v1.FinishReason\"\xfb\x02\n\x0fGenerationEvent\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08thinking\x18\x03 \x01(\tH\x00\x12\x33\n\ttool_call\x18\x04 \x01(\x0b\x32\x1e.homing_proto.v1.ToolCallEventH\x00\x12\x36\n\rtoken_signals\x18\x05 \x01(\x0b\x32\x1d.homing_proto.v1.TokenSignalsH\x00\x12\'\n\x05usage\x18\x06 \x01(\x0b\x32\x16.homing_proto.v1.UsageH\x00\x12%\n\x04\x64one\x18\x07 \x01(\x0b\x32\x15.homing_proto.v1.DoneH\x00\x12(\n\x06\x66\x61iled\x18\x08 \x01(\x0b\x32\x16.homing_proto.v1.ErrorH\x00\x12\x38\n\x0etoken_logprobs\x18\t \x01(\x0b\x32\x1e.homing_proto.v1.TokenLogprobsH\x00\x12\x0e\n\x06sample\x18\n \x01(\rB\x06\n\x04kind\"C\n\x10GenerateResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32 .homing_proto.v1.GenerationEvent\"9\n\rResumeRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12\x11\n\tafter_seq\x18\x02 \x01(\x04\"A\n\x0eResumeResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32 .homing_proto.v1.GenerationEvent\"6\n\nAckRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12\x11\n\tup_to_seq\x18\x02 \x01(\x04\"\r\n\x0b\x41\x63kResponse\"&\n\rCancelRequest\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\"%\n\x0e\x43\x61ncelResponse\x12\x13\n\x0bwas_running\x18\x01 \x01(\x08*_\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03\x12\r\n\tROLE_TOOL\x10\x04*o\n\nToolChoice\x12\x1b\n\x17TOOL_CHOICE_UNSPECIFIED\x10\x00\x12\x14\n\x10TOOL_CHOICE_AUTO\x10\x01\x12\x18\n\x14TOOL_CHOICE_REQUIRED\x10\x02\x12\x14\n\x10TOOL_CHOICE_NONE\x10\x03*V\n\x0b\x43\x61llGrammar\x12\x1c\n\x18\x43\x41LL_GRAMMAR_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43\x41LL_GRAMMAR_ON\x10\x01\x12\x14\n\x10\x43\x41LL_GRAMMAR_OFF\x10\x02*G\n\x08Thinking\x12\x18\n\x14THINKING_UNSPECIFIED\x10\x00\x12\x10\n\x0cTHINKING_OFF\x10\x01\x12\x0f\n\x0bTHINKING_ON\x10\x02*P\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x10\n\x0cPRIORITY_JOB\x10\x02*\x9a\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x03\x12\x1b\n\x17\x46INISH_REASON_CANCELLED\x10\x04\x32\xbf\x02\n\x10InferenceService\x12Q\n\x08Generate\x12 .homing_proto.v1.GenerateRequest\x1a!.homing_proto.v1.GenerateResponse0\x01\x12K\n\x06Resume\x12\x1e.homing_proto.v1.ResumeRequest\x1a\x1f.homing_proto.v1.ResumeResponse0\x01\x12@\n\x03\x41\x63k\x12\x1b.homing_proto.v1.AckRequest\x1a\x1c.homing_proto.v1.AckResponse\x12I\n\x06\x43\x61ncel\x12\x1e.homing_proto.v1.CancelRequest\x1a\x1f.homing_proto.v1.CancelResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'homing_proto.v1.inference_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROLE']._serialized_start=2036
-  _globals['_ROLE']._serialized_end=2131
-  _globals['_THINKING']._serialized_start=2133
-  _globals['_THINKING']._serialized_end=2204
-  _globals['_PRIORITY']._serialized_start=2206
-  _globals['_PRIORITY']._serialized_end=2286
-  _globals['_FINISHREASON']._serialized_start=2289
-  _globals['_FINISHREASON']._serialized_end=2443
+  _globals['_ROLE']._serialized_start=2652
+  _globals['_ROLE']._serialized_end=2747
+  _globals['_TOOLCHOICE']._serialized_start=2749
+  _globals['_TOOLCHOICE']._serialized_end=2860
+  _globals['_CALLGRAMMAR']._serialized_start=2862
+  _globals['_CALLGRAMMAR']._serialized_end=2948
+  _globals['_THINKING']._serialized_start=2950
+  _globals['_THINKING']._serialized_end=3021
+  _globals['_PRIORITY']._serialized_start=3023
+  _globals['_PRIORITY']._serialized_end=3103
+  _globals['_FINISHREASON']._serialized_start=3106
+  _globals['_FINISHREASON']._serialized_end=3260
   _globals['_PART']._serialized_start=111
   _globals['_PART']._serialized_end=316
   _globals['_MESSAGE']._serialized_start=318
@@ -48,33 +52,41 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SAMPLING']._serialized_start=404
   _globals['_SAMPLING']._serialized_end=513
   _globals['_GENERATEREQUEST']._serialized_start=516
-  _globals['_GENERATEREQUEST']._serialized_end=870
-  _globals['_CALLSIGNALS']._serialized_start=873
-  _globals['_CALLSIGNALS']._serialized_end=1019
-  _globals['_TOOLCALLEVENT']._serialized_start=1021
-  _globals['_TOOLCALLEVENT']._serialized_end=1124
-  _globals['_TOKENSIGNALS']._serialized_start=1126
-  _globals['_TOKENSIGNALS']._serialized_end=1205
-  _globals['_USAGE']._serialized_start=1207
-  _globals['_USAGE']._serialized_end=1326
-  _globals['_DONE']._serialized_start=1328
-  _globals['_DONE']._serialized_end=1381
-  _globals['_GENERATIONEVENT']._serialized_start=1384
-  _globals['_GENERATIONEVENT']._serialized_end=1689
-  _globals['_GENERATERESPONSE']._serialized_start=1691
-  _globals['_GENERATERESPONSE']._serialized_end=1758
-  _globals['_RESUMEREQUEST']._serialized_start=1760
-  _globals['_RESUMEREQUEST']._serialized_end=1817
-  _globals['_RESUMERESPONSE']._serialized_start=1819
-  _globals['_RESUMERESPONSE']._serialized_end=1884
-  _globals['_ACKREQUEST']._serialized_start=1886
-  _globals['_ACKREQUEST']._serialized_end=1940
-  _globals['_ACKRESPONSE']._serialized_start=1942
-  _globals['_ACKRESPONSE']._serialized_end=1955
-  _globals['_CANCELREQUEST']._serialized_start=1957
-  _globals['_CANCELREQUEST']._serialized_end=1995
-  _globals['_CANCELRESPONSE']._serialized_start=1997
-  _globals['_CANCELRESPONSE']._serialized_end=2034
-  _globals['_INFERENCESERVICE']._serialized_start=2446
-  _globals['_INFERENCESERVICE']._serialized_end=2765
+  _globals['_GENERATEREQUEST']._serialized_end=1049
+  _globals['_NAMEPROBABILITY']._serialized_start=1051
+  _globals['_NAMEPROBABILITY']._serialized_end=1103
+  _globals['_CALLSIGNALS']._serialized_start=1106
+  _globals['_CALLSIGNALS']._serialized_end=1351
+  _globals['_TOOLCALLEVENT']._serialized_start=1353
+  _globals['_TOOLCALLEVENT']._serialized_end=1456
+  _globals['_TOKENSIGNALS']._serialized_start=1458
+  _globals['_TOKENSIGNALS']._serialized_end=1537
+  _globals['_TOKENALTERNATIVE']._serialized_start=1539
+  _globals['_TOKENALTERNATIVE']._serialized_end=1588
+  _globals['_TOKENLOGPROB']._serialized_start=1590
+  _globals['_TOKENLOGPROB']._serialized_end=1683
+  _globals['_TOKENLOGPROBS']._serialized_start=1685
+  _globals['_TOKENLOGPROBS']._serialized_end=1747
+  _globals['_USAGE']._serialized_start=1749
+  _globals['_USAGE']._serialized_end=1868
+  _globals['_DONE']._serialized_start=1870
+  _globals['_DONE']._serialized_end=1923
+  _globals['_GENERATIONEVENT']._serialized_start=1926
+  _globals['_GENERATIONEVENT']._serialized_end=2305
+  _globals['_GENERATERESPONSE']._serialized_start=2307
+  _globals['_GENERATERESPONSE']._serialized_end=2374
+  _globals['_RESUMEREQUEST']._serialized_start=2376
+  _globals['_RESUMEREQUEST']._serialized_end=2433
+  _globals['_RESUMERESPONSE']._serialized_start=2435
+  _globals['_RESUMERESPONSE']._serialized_end=2500
+  _globals['_ACKREQUEST']._serialized_start=2502
+  _globals['_ACKREQUEST']._serialized_end=2556
+  _globals['_ACKRESPONSE']._serialized_start=2558
+  _globals['_ACKRESPONSE']._serialized_end=2571
+  _globals['_CANCELREQUEST']._serialized_start=2573
+  _globals['_CANCELREQUEST']._serialized_end=2611
+  _globals['_CANCELRESPONSE']._serialized_start=2613
+  _globals['_CANCELRESPONSE']._serialized_end=2650
+  _globals['_INFERENCESERVICE']._serialized_start=3263
+  _globals['_INFERENCESERVICE']._serialized_end=3582
 # @@protoc_insertion_point(module_scope)

@@ -17,6 +17,19 @@ class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ROLE_ASSISTANT: _ClassVar[Role]
     ROLE_TOOL: _ClassVar[Role]
 
+class ToolChoice(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TOOL_CHOICE_UNSPECIFIED: _ClassVar[ToolChoice]
+    TOOL_CHOICE_AUTO: _ClassVar[ToolChoice]
+    TOOL_CHOICE_REQUIRED: _ClassVar[ToolChoice]
+    TOOL_CHOICE_NONE: _ClassVar[ToolChoice]
+
+class CallGrammar(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CALL_GRAMMAR_UNSPECIFIED: _ClassVar[CallGrammar]
+    CALL_GRAMMAR_ON: _ClassVar[CallGrammar]
+    CALL_GRAMMAR_OFF: _ClassVar[CallGrammar]
+
 class Thinking(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     THINKING_UNSPECIFIED: _ClassVar[Thinking]
@@ -41,6 +54,13 @@ ROLE_SYSTEM: Role
 ROLE_USER: Role
 ROLE_ASSISTANT: Role
 ROLE_TOOL: Role
+TOOL_CHOICE_UNSPECIFIED: ToolChoice
+TOOL_CHOICE_AUTO: ToolChoice
+TOOL_CHOICE_REQUIRED: ToolChoice
+TOOL_CHOICE_NONE: ToolChoice
+CALL_GRAMMAR_UNSPECIFIED: CallGrammar
+CALL_GRAMMAR_ON: CallGrammar
+CALL_GRAMMAR_OFF: CallGrammar
 THINKING_UNSPECIFIED: Thinking
 THINKING_OFF: Thinking
 THINKING_ON: Thinking
@@ -92,7 +112,7 @@ class Sampling(_message.Message):
     def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., seed: _Optional[int] = ..., max_tokens: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GenerateRequest(_message.Message):
-    __slots__ = ("generation_id", "model", "messages", "tools", "thinking", "sampling", "continue_last", "priority", "deadline_ms", "max_context_tokens")
+    __slots__ = ("generation_id", "model", "messages", "tools", "thinking", "sampling", "continue_last", "priority", "deadline_ms", "max_context_tokens", "samples", "thinking_budget", "tool_choice", "call_grammar", "logprobs", "adapter")
     GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
@@ -103,6 +123,12 @@ class GenerateRequest(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_CONTEXT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    THINKING_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CHOICE_FIELD_NUMBER: _ClassVar[int]
+    CALL_GRAMMAR_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    ADAPTER_FIELD_NUMBER: _ClassVar[int]
     generation_id: str
     model: str
     messages: _containers.RepeatedCompositeFieldContainer[Message]
@@ -113,21 +139,41 @@ class GenerateRequest(_message.Message):
     priority: Priority
     deadline_ms: int
     max_context_tokens: int
-    def __init__(self, generation_id: _Optional[str] = ..., model: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., tools: _Optional[_Iterable[_Union[_tool_pb2.ToolSpec, _Mapping]]] = ..., thinking: _Optional[_Union[Thinking, str]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., continue_last: _Optional[bool] = ..., priority: _Optional[_Union[Priority, str]] = ..., deadline_ms: _Optional[int] = ..., max_context_tokens: _Optional[int] = ...) -> None: ...
+    samples: int
+    thinking_budget: int
+    tool_choice: ToolChoice
+    call_grammar: CallGrammar
+    logprobs: int
+    adapter: str
+    def __init__(self, generation_id: _Optional[str] = ..., model: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., tools: _Optional[_Iterable[_Union[_tool_pb2.ToolSpec, _Mapping]]] = ..., thinking: _Optional[_Union[Thinking, str]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., continue_last: _Optional[bool] = ..., priority: _Optional[_Union[Priority, str]] = ..., deadline_ms: _Optional[int] = ..., max_context_tokens: _Optional[int] = ..., samples: _Optional[int] = ..., thinking_budget: _Optional[int] = ..., tool_choice: _Optional[_Union[ToolChoice, str]] = ..., call_grammar: _Optional[_Union[CallGrammar, str]] = ..., logprobs: _Optional[int] = ..., adapter: _Optional[str] = ...) -> None: ...
+
+class NameProbability(_message.Message):
+    __slots__ = ("name", "probability")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    probability: float
+    def __init__(self, name: _Optional[str] = ..., probability: _Optional[float] = ...) -> None: ...
 
 class CallSignals(_message.Message):
-    __slots__ = ("call_probability", "name_probability", "name_margin", "lowest_argument_probability", "grammar_share")
+    __slots__ = ("call_probability", "name_probability", "name_margin", "lowest_argument_probability", "grammar_share", "argument_decile", "argument_median", "names")
     CALL_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     NAME_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     NAME_MARGIN_FIELD_NUMBER: _ClassVar[int]
     LOWEST_ARGUMENT_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     GRAMMAR_SHARE_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENT_DECILE_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENT_MEDIAN_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     call_probability: float
     name_probability: float
     name_margin: float
     lowest_argument_probability: float
     grammar_share: float
-    def __init__(self, call_probability: _Optional[float] = ..., name_probability: _Optional[float] = ..., name_margin: _Optional[float] = ..., lowest_argument_probability: _Optional[float] = ..., grammar_share: _Optional[float] = ...) -> None: ...
+    argument_decile: float
+    argument_median: float
+    names: _containers.RepeatedCompositeFieldContainer[NameProbability]
+    def __init__(self, call_probability: _Optional[float] = ..., name_probability: _Optional[float] = ..., name_margin: _Optional[float] = ..., lowest_argument_probability: _Optional[float] = ..., grammar_share: _Optional[float] = ..., argument_decile: _Optional[float] = ..., argument_median: _Optional[float] = ..., names: _Optional[_Iterable[_Union[NameProbability, _Mapping]]] = ...) -> None: ...
 
 class ToolCallEvent(_message.Message):
     __slots__ = ("call", "signals")
@@ -146,6 +192,30 @@ class TokenSignals(_message.Message):
     mean_logprob: float
     tokens: int
     def __init__(self, first_probability: _Optional[float] = ..., mean_logprob: _Optional[float] = ..., tokens: _Optional[int] = ...) -> None: ...
+
+class TokenAlternative(_message.Message):
+    __slots__ = ("text", "logprob")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    LOGPROB_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    logprob: float
+    def __init__(self, text: _Optional[str] = ..., logprob: _Optional[float] = ...) -> None: ...
+
+class TokenLogprob(_message.Message):
+    __slots__ = ("text", "logprob", "top")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    LOGPROB_FIELD_NUMBER: _ClassVar[int]
+    TOP_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    logprob: float
+    top: _containers.RepeatedCompositeFieldContainer[TokenAlternative]
+    def __init__(self, text: _Optional[str] = ..., logprob: _Optional[float] = ..., top: _Optional[_Iterable[_Union[TokenAlternative, _Mapping]]] = ...) -> None: ...
+
+class TokenLogprobs(_message.Message):
+    __slots__ = ("tokens",)
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    tokens: _containers.RepeatedCompositeFieldContainer[TokenLogprob]
+    def __init__(self, tokens: _Optional[_Iterable[_Union[TokenLogprob, _Mapping]]] = ...) -> None: ...
 
 class Usage(_message.Message):
     __slots__ = ("prompt_tokens", "cached_tokens", "completion_tokens", "prefill_ms", "decode_ms")
@@ -168,7 +238,7 @@ class Done(_message.Message):
     def __init__(self, reason: _Optional[_Union[FinishReason, str]] = ...) -> None: ...
 
 class GenerationEvent(_message.Message):
-    __slots__ = ("seq", "text", "thinking", "tool_call", "token_signals", "usage", "done", "failed")
+    __slots__ = ("seq", "text", "thinking", "tool_call", "token_signals", "usage", "done", "failed", "token_logprobs", "sample")
     SEQ_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     THINKING_FIELD_NUMBER: _ClassVar[int]
@@ -177,6 +247,8 @@ class GenerationEvent(_message.Message):
     USAGE_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
     FAILED_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_FIELD_NUMBER: _ClassVar[int]
     seq: int
     text: str
     thinking: str
@@ -185,7 +257,9 @@ class GenerationEvent(_message.Message):
     usage: Usage
     done: Done
     failed: _common_pb2.Error
-    def __init__(self, seq: _Optional[int] = ..., text: _Optional[str] = ..., thinking: _Optional[str] = ..., tool_call: _Optional[_Union[ToolCallEvent, _Mapping]] = ..., token_signals: _Optional[_Union[TokenSignals, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
+    token_logprobs: TokenLogprobs
+    sample: int
+    def __init__(self, seq: _Optional[int] = ..., text: _Optional[str] = ..., thinking: _Optional[str] = ..., tool_call: _Optional[_Union[ToolCallEvent, _Mapping]] = ..., token_signals: _Optional[_Union[TokenSignals, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., token_logprobs: _Optional[_Union[TokenLogprobs, _Mapping]] = ..., sample: _Optional[int] = ...) -> None: ...
 
 class GenerateResponse(_message.Message):
     __slots__ = ("event",)
