@@ -13,7 +13,7 @@ ARGS ?=
 # How many times `make soak` repeats the tests.
 ROUNDS ?= 10
 
-.PHONY: help demo test check bench test-attack soak proto proto-baseline clean distclean
+.PHONY: help demo test check bench bench-engine bench-phone test-attack soak proto proto-baseline clean distclean
 .PHONY: node-venv dev-venv models
 
 help: ## Say what each target does (this text).
@@ -30,8 +30,14 @@ test: dev-venv models ## Run every test; the first time fetch models (0.5 GB; 1.
 check: dev-venv ## Run every static check: lint, format, types, layers, wire, generated code, shell, units.
 	@scripts/check.sh
 
-bench: dev-venv models ## Measure on this machine: everything in bench/bench_*.py, one after the other.
+bench: dev-venv models ## Measure on this machine: every benchmark, one after the other (half an hour).
 	@scripts/bench.sh
+
+bench-engine: dev-venv models ## Measure the engine, also against llama.cpp's own server, which it builds once.
+	@scripts/bench.sh engine
+
+bench-phone: dev-venv models ## Measure how fast the phone answers by itself.
+	@scripts/bench.sh phone
 
 test-attack: dev-venv models ## Run only the attacks: tests that each try one thing an attacker would.
 	@$(PY) -m pytest -m attack $(ARGS)

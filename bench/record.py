@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import subprocess
-import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -31,7 +30,7 @@ def write_result(name: str, samples: Mapping[str, Sequence[float]], facts: dict[
     path = RESULTS / f"{name}.json"
     content = {
         "benchmark": name,
-        "command": f"make bench  ({Path(sys.argv[0]).name})",
+        "command": f"make bench-{name}",
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "at": int(time.time()),

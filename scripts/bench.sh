@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Runs every benchmark in bench/, one at a time: two at once would measure each other.
+# Runs benchmarks of bench/, one at a time: two at once would measure each other.
+# Usage: scripts/bench.sh [NAME…]; without a name, every one of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 shopt -s nullglob
 benches=(bench/bench_*.py)
-if [ "${#benches[@]}" -eq 0 ]; then
-  echo "error: bench/ holds no bench_*.py" >&2
-  exit 1
+if [ $# -gt 0 ]; then
+  benches=("${@/#/bench/bench_}")
+  benches=("${benches[@]/%/.py}")
 fi
 for bench in "${benches[@]}"; do
   printf '== %s\n' "$bench"
-  .venv/bin/python "$bench"
+  # Benchmarks share what tests use to fetch templates and sources.
+  PYTHONPATH=tests .venv/bin/python "$bench"
 done

@@ -1,0 +1,126 @@
+"""What TLS, gRPC and the child process cost: a real node on loopback against the bare scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from homing_client.rpc.node_calls import NodeCalls
+from homing_core.access import DeviceRole
+from homing_core.clock import SystemClock
+from homing_crypto.credentials import client_channel
+from homing_crypto.identity import DeviceIdentity
+from homing_crypto.testing import paired_device, throwaway_identity
+from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
+from homing_inference.formats.select import choose
+from homing_inference.llama.model import LoadedModel
+from homing_inference.llama.scheduler import Scheduler
+from homing_inference.llama.settings import EngineSettings
+
+from engine.setting import CONTEXT, SEQUENCES, threads
+from engine.trace import Trace, ask, story
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from homing_core.generation import GenerateRequest
+
+    from engine.setting import Models, Results
+
+ROUNDS = 6
+TOKENS = 96
+
+
+async def measure_hop(models: Models, results: Results) -> None:
+    """`hop_first_token_ms` and `hop_throughput_loss`, in turns on one machine.
+
+    While one of the two computes the other sleeps; both have the model in memory.
+    """
+    bare = _bare(models)
+    try:
+        async with _node() as calls:
+            for salt in range(ROUNDS + 1):
+                words = story(3, salt)
+                near = await asyncio.to_thread(_near, bare, ask(words, tokens=TOKENS))
+                far = await _far(calls, ask(words, tokens=TOKENS))
+                if not salt:
+                    continue  # the first round is for the caches
+                results.add("bare_first_token_ms", near.first_ms)
+                results.add("hop_first_token_each_ms", far.first_ms - near.first_ms)
+                results.add("bare_tokens_per_s", _rate(near))
+                results.add("node_tokens_per_s", _rate(far))
+                results.add("hop_throughput_loss_each", 1 - _rate(far) / _rate(near))
+    finally:
+        bare.close()
+
+
+def _rate(trace: Trace) -> float:
+    """As the reader sees it, not by the engine's clock."""
+    return (trace.usage.completion_tokens - 1) / (trace.times[-1] - trace.times[0])
+
+
+def _bare(models: Models) -> Scheduler:
+    model = LoadedModel(models.bf16.path)
+    facts = model.facts
+    chat = choose(facts.template, facts.bos, facts.eos, facts.architecture)
+    settings = EngineSettings(context_tokens=CONTEXT, threads=threads(), max_sequences=SEQUENCES)
+    return Scheduler(model, chat, settings)
+
+
+def _near(scheduler: Scheduler, asked: GenerateRequest) -> Trace:
+    trace = Trace()
+    for event in scheduler.generate(asked):
+        trace.take(event)
+    return trace
+
+
+async def _far(calls: NodeCalls, asked: GenerateRequest) -> Trace:
+    trace = Trace()
+    async for numbered in calls.generate(asked):
+        trace.take(numbered.event)
+    return trace
+
+
+@contextlib.asynccontextmanager
+async def _node() -> AsyncGenerator[NodeCalls]:
+    """The installed daemon in a process of its own, and a paired phone's calls to it."""
+    with TemporaryDirectory(prefix="homing-bench-") as name:
+        folder = Path(name)
+        clock = SystemClock()
+        node = DeviceIdentity.load_or_create(folder, clock)
+        phone = throwaway_identity()
+        store = SqliteTrustStore(folder / TRUST_STORE_FILE, clock)
+        store.add(paired_device(phone, DeviceRole.OWNER, None))
+        store.close()
+        (folder / "node.toml").write_text(
+            f'[listen]\nhost = "127.0.0.1"\nport = 0\n[discovery]\nmdns = false\n'
+            f"[model]\nstand_in = true\ncontext_tokens = {CONTEXT}\nthreads = {threads()}\n",
+            "utf-8",
+        )
+        process = await asyncio.create_subprocess_exec(
+            str(Path(sys.executable).parent / "homing-node"),
+            *("run", "--json", "--data-dir", name),
+            env=os.environ | {"HOME": name},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            port = 0
+            async for line in process.stdout or ():
+                event = json.loads(line)
+                if event["event"] == "up":
+                    port = int(event["addresses"][0].rpartition(":")[2])
+                if event["event"] == "model" and event.get("state") == "ready":
+                    break
+            target = f"127.0.0.1:{port}"
+            async with client_channel(target, phone, node.certificate) as channel:
+                yield NodeCalls(channel)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            await process.wait()

@@ -1,0 +1,51 @@
+"""What a running stream notices of a long prompt, and the long prompt of the stream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from engine.setting import engine
+from engine.tools import THIRTY
+from engine.trace import Trace, ask, follow, story
+
+if TYPE_CHECKING:
+    from engine.setting import Models, Results
+
+ROUNDS = 3
+_LONG_STREAM = 600
+
+
+async def measure_waits(models: Models, results: Results) -> None:
+    """`longest_wait_ms` and `prefill_under_load_over_alone`."""
+    for number in range(ROUNDS):
+        async with engine(models.bf16) as opened:
+            await follow(opened.generate(ask(story(0), tokens=8)))
+            alone = await follow(opened.generate(_long_prompt(f"alone {number}")))
+            results.add("long_prompt_alone_ms", alone.usage.prefill_ms)
+        async with engine(models.bf16) as opened:
+            stream = Trace()
+            begun = asyncio.Event()
+
+            async def watch(
+                opened: object = opened, stream: Trace = stream, begun: asyncio.Event = begun
+            ) -> None:
+                events = opened.generate(ask(story(1), tokens=_LONG_STREAM))  # type: ignore[attr-defined]
+                async for event in events:
+                    stream.take(event)
+                    if len(stream.times) == 8:
+                        begun.set()
+
+            watching = asyncio.create_task(watch())
+            await begun.wait()
+            admitted = await follow(opened.generate(_long_prompt(f"loaded {number}")))
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            during = Trace(times=[t for t in stream.times if t >= admitted.started])
+            results.add("longest_wait_ms", during.longest_gap_ms)
+            results.add("long_prompt_under_load_ms", admitted.usage.prefill_ms)
+            results.add("stream_tokens_meanwhile", len(during.times))
+
+
+def _long_prompt(salt: str):  # noqa: ANN202
+    return ask(f"{salt}: which of these tools is best?", tokens=2, tools=THIRTY, with_system=True)
