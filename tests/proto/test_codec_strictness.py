@@ -14,15 +14,21 @@ from homing_core.errors import (
     UnavailableError,
 )
 from homing_core.generation import (
+    CallGrammar,
     CallSignals,
     Done,
     FinishReason,
     GenerateRequest,
+    NameProbability,
     Priority,
+    Sampled,
     Sampling,
     TextDelta,
     Thinking,
+    TokenLogprob,
+    TokenLogprobs,
     ToolCallEvent,
+    ToolChoice,
 )
 from homing_core.ids import (
     new_approval_id,
@@ -44,6 +50,7 @@ from homing_proto.codec import (
     jobs,
     limits,
     messages,
+    signals,
     tools,
 )
 from homing_proto.codec.json_text import decode_json, encode_json
@@ -74,6 +81,8 @@ def test_an_enum_that_is_not_said_has_its_strictest_meaning(number: int) -> None
     assert events.FINISH_REASONS.decode(number) is FinishReason.CANCELLED
     assert jobs.JOB_STATES.decode(number) is JobState.UNKNOWN_EFFECT
     assert generation.PRIORITIES.decode(number) is Priority.JOB
+    assert generation.TOOL_CHOICES.decode(number) is ToolChoice.AUTO
+    assert generation.CALL_GRAMMARS.decode(number) is CallGrammar.ON
 
 
 @pytest.mark.parametrize("number", [0, UNKNOWN, -1])
@@ -131,10 +140,105 @@ def test_impossible_sampling_is_refused(message: inference_pb2.Sampling) -> None
 
 def test_probabilities_are_clamped_within_rounding_and_refused_beyond() -> None:
     near = inference_pb2.CallSignals(call_probability=1 + 1e-9, grammar_share=-1e-9)
-    assert events.decode_call_signals(near) == CallSignals(1, 0, 0, 0, 0)
+    assert signals.decode_call_signals(near) == CallSignals(1, 0, 0, 0, 0, 0, 0)
     for bad in (1.1, -0.1, math.nan, math.inf):
         with pytest.raises(InvalidDataError):
-            events.decode_call_signals(inference_pb2.CallSignals(name_margin=bad))
+            signals.decode_call_signals(inference_pb2.CallSignals(name_margin=bad))
+
+
+def test_argument_figures_that_an_older_sender_left_out_are_read_from_the_one_it_sent() -> None:
+    sent = inference_pb2.CallSignals(lowest_argument_probability=0.4)
+    back = signals.decode_call_signals(sent)
+    assert (back.argument_decile, back.argument_median, back.names) == (0.4, 0.4, ())
+    sent.argument_decile = 0.5
+    assert signals.decode_call_signals(sent).argument_median == 0.5
+
+
+def test_names_of_tools_and_their_probabilities_are_checked() -> None:
+    one = inference_pb2.NameProbability(name="a", probability=0.5)
+    whole = inference_pb2.CallSignals(names=[one] * limits.MAX_TOOLS)
+    assert signals.decode_call_signals(whole).names[0] == NameProbability("a", 0.5)
+    for bad in (
+        inference_pb2.CallSignals(names=[one] * (limits.MAX_TOOLS + 1)),
+        inference_pb2.CallSignals(names=[inference_pb2.NameProbability(name="a", probability=2)]),
+        inference_pb2.CallSignals(names=[inference_pb2.NameProbability(name="\x1b[2J")]),
+        inference_pb2.CallSignals(argument_decile=1.5),
+        inference_pb2.CallSignals(argument_median=math.nan),
+    ):
+        with pytest.raises(InvalidDataError):
+            signals.decode_call_signals(bad)
+
+
+def test_what_an_older_sender_does_not_say_of_a_request_is_as_it_was() -> None:
+    read = generation.decode_generate_request(
+        inference_pb2.GenerateRequest(generation_id=new_generation_id())
+    )
+    assert read.samples == 1
+    assert read.thinking_budget == 0
+    assert read.tool_choice is ToolChoice.AUTO
+    assert read.call_grammar is CallGrammar.ON
+    assert read.logprobs == 0
+    assert read.adapter == ""
+    assert read.owner == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("samples", limits.MAX_SAMPLES + 1),
+        ("logprobs", limits.MAX_LOGPROBS + 1),
+        ("adapter", "x" * (limits.MAX_NAME_CHARS + 1)),
+        ("tool_choice", inference_pb2.TOOL_CHOICE_REQUIRED),
+    ],
+)
+def test_a_request_for_more_than_there_can_be_is_refused(field: str, value: object) -> None:
+    with pytest.raises(InvalidDataError):
+        generation.decode_generate_request(request(**{field: value}))
+
+
+def test_an_answers_number_is_one_of_those_that_can_be_asked_for() -> None:
+    for number in (0, -1, limits.MAX_SAMPLES + 1):
+        with pytest.raises(InvalidDataError, match="answer's number"):
+            events.encode_event(Sampled(number, TextDelta("x")))
+    beyond = inference_pb2.GenerationEvent(text="x", sample=limits.MAX_SAMPLES + 1)
+    with pytest.raises(InvalidDataError, match="answer's number"):
+        events.decode_event(beyond)
+
+
+def test_counts_belong_to_no_single_answer() -> None:
+    message = inference_pb2.GenerationEvent(usage=inference_pb2.Usage(), sample=1)
+    with pytest.raises(InvalidDataError, match="counts"):
+        events.decode_event(message)
+
+
+def test_a_tokens_probability_is_one_and_its_text_is_short() -> None:
+    token = inference_pb2.TokenLogprob
+    other = inference_pb2.TokenAlternative
+    for bad in (
+        inference_pb2.TokenLogprobs(tokens=[token(logprob=0.1)]),
+        inference_pb2.TokenLogprobs(tokens=[token(logprob=-math.inf)]),
+        inference_pb2.TokenLogprobs(tokens=[token(logprob=math.nan)]),
+        inference_pb2.TokenLogprobs(tokens=[token(text="x" * 257)]),
+        inference_pb2.TokenLogprobs(tokens=[token(top=[other()] * 21)]),
+        inference_pb2.TokenLogprobs(tokens=[token(top=[other(text="x" * 257)])]),
+        inference_pb2.TokenLogprobs(tokens=[token(top=[other(logprob=1)])]),
+        inference_pb2.TokenLogprobs(tokens=[token()] * (limits.MAX_EVENT_TOKENS + 1)),
+    ):
+        with pytest.raises(InvalidDataError):
+            signals.decode_token_logprobs(bad)
+
+
+def test_a_long_or_odd_token_can_be_sent() -> None:
+    sent = TokenLogprobs((TokenLogprob("\ud800" + " " * 400, 1e-9, (("\udfff", -1.0),)),))
+    (token,) = signals.decode_token_logprobs(signals.encode_token_logprobs(sent)).tokens
+    assert token.text == "\ufffd" + " " * 255
+    assert token.logprob == 0
+    assert token.top == (("\ufffd", -1.0),)
+
+
+def test_a_tokens_probability_that_is_no_number_is_not_sent() -> None:
+    with pytest.raises(InvalidDataError, match="finite"):
+        events.encode_event(TokenLogprobs((TokenLogprob("x", -math.inf),)))
 
 
 def test_an_event_needs_a_kind_and_a_number() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from homing_proto.codec import approvals, common, events, generation, jobs, messages, tools
+from homing_proto.codec import approvals, common, events, generation, jobs, messages, signals, tools
 from homing_proto.v1 import common_pb2, inference_pb2, job_pb2, tool_pb2
 from support import strategies as values
 
@@ -98,8 +98,15 @@ CODECS = [
         "call_signals",
         values.call_signals,
         inference_pb2.CallSignals,
-        events.encode_call_signals,
-        events.decode_call_signals,
+        signals.encode_call_signals,
+        signals.decode_call_signals,
+    ),
+    Codec(
+        "token_logprobs",
+        values.token_logprobs,
+        inference_pb2.TokenLogprobs,
+        signals.encode_token_logprobs,
+        signals.decode_token_logprobs,
     ),
     Codec(
         "event",

@@ -8,19 +8,25 @@ from homing_core.access import DeviceRole, Scope
 from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
 from homing_core.errors import ErrorCode, HomingError, error_from_code
 from homing_core.generation import (
+    CallGrammar,
     CallSignals,
     Done,
     Failed,
     FinishReason,
     GenerateRequest,
+    NameProbability,
     Numbered,
     Priority,
+    Sampled,
     Sampling,
     TextDelta,
     Thinking,
     ThinkingDelta,
+    TokenLogprob,
+    TokenLogprobs,
     TokenSignals,
     ToolCallEvent,
+    ToolChoice,
     Usage,
 )
 from homing_core.ids import (
@@ -36,14 +42,16 @@ from homing_core.jobs import JobEvent, JobProgress, JobSpec, JobState, JobStatus
 from homing_core.labels import clean_label
 from homing_core.messages import Message, Role, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from homing_core.provenance import Origin, Provenance, Sensitivity, Trust
+from homing_core.scoring import NameScore, ScoreRequest, ToolScores
 from homing_core.tools import EffectClass, Place, ToolCall, ToolId, ToolResult, ToolSpec, Topic
+from homing_proto.codec import limits
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from homing_core.canonical import JsonValue
-    from homing_core.generation import GenerationEvent
+    from homing_core.generation import GenerationEvent, SampleEvent
     from homing_core.messages import Part
 
 _HEX = "0123456789abcdef"
@@ -83,6 +91,7 @@ device_ids: st.SearchStrategy[DeviceId] = _hex(64).map(DeviceId)
 _finite = st.floats(allow_nan=False, allow_infinity=False)
 _not_negative = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 _probability = st.floats(min_value=0, max_value=1)
+_logprob = st.floats(max_value=0, allow_nan=False, allow_infinity=False)
 _uint32 = st.integers(0, _UINT32)
 _uint64 = st.integers(0, (1 << 64) - 1)
 _seqs = st.integers(1, (1 << 64) - 1)
@@ -181,6 +190,11 @@ samplings: st.SearchStrategy[Sampling] = st.builds(
 )
 
 
+_tool_sets: st.SearchStrategy[tuple[ToolSpec, ...]] = st.lists(
+    tool_specs, max_size=3, unique_by=lambda tool: tool.name
+).map(tuple)
+
+
 @st.composite
 def generate_requests(draw: st.DrawFn) -> GenerateRequest:
     """A request whose tool names are unique and which continues only what can be continued."""
@@ -188,27 +202,88 @@ def generate_requests(draw: st.DrawFn) -> GenerateRequest:
     continues = draw(st.booleans())
     if continues:
         conversation.append(draw(_assistant_messages))
+    tools = draw(_tool_sets)
+    choices = [choice for choice in ToolChoice if tools or choice is not ToolChoice.REQUIRED]
     return GenerateRequest(
         id=draw(generation_ids),
         messages=tuple(conversation),
         model=draw(labels),
-        tools=tuple(draw(st.lists(tool_specs, max_size=3, unique_by=lambda tool: tool.name))),
+        tools=tools,
         thinking=draw(st.sampled_from(Thinking)),
         sampling=draw(samplings),
         continue_last=continues,
         priority=draw(st.sampled_from(Priority)),
         deadline_ms=draw(_uint32),
         max_context_tokens=draw(_uint32),
+        samples=draw(st.integers(1, limits.MAX_SAMPLES)),
+        thinking_budget=draw(_uint32),
+        tool_choice=draw(st.sampled_from(choices)),
+        call_grammar=draw(st.sampled_from(CallGrammar)),
+        logprobs=draw(st.integers(0, limits.MAX_LOGPROBS)),
+        adapter=draw(labels),
     )
 
 
-call_signals: st.SearchStrategy[CallSignals] = st.builds(
-    CallSignals,
-    call_probability=_probability,
-    name_probability=_probability,
-    name_margin=_probability,
-    lowest_argument_probability=_probability,
-    grammar_share=_probability,
+score_requests: st.SearchStrategy[ScoreRequest] = st.builds(
+    ScoreRequest,
+    messages=st.lists(messages, max_size=3).map(tuple),
+    tools=_tool_sets,
+    thinking=st.sampled_from(Thinking),
+    priority=st.sampled_from(Priority),
+    adapter=labels,
+    owner=labels,
+)
+tool_scores: st.SearchStrategy[ToolScores] = st.builds(
+    ToolScores,
+    names=st.lists(
+        st.builds(
+            NameScore,
+            name=tool_names,
+            logprob=_logprob,
+            baseline=st.none() | _logprob,
+            exact=st.booleans(),
+        ),
+        max_size=4,
+    ).map(tuple),
+    call_logprob=_logprob,
+    call_baseline=st.none() | _logprob,
+    prompt_tokens=_uint32,
+    cached_tokens=_uint32,
+    scored_tokens=_uint32,
+)
+
+
+@st.composite
+def _call_signals(draw: st.DrawFn) -> CallSignals:
+    """Of one call: the arguments' lowest probability, decile and median ascend."""
+    lowest, decile, median = sorted(draw(st.tuples(_probability, _probability, _probability)))
+    return CallSignals(
+        call_probability=draw(_probability),
+        name_probability=draw(_probability),
+        name_margin=draw(_probability),
+        lowest_argument_probability=lowest,
+        grammar_share=draw(_probability),
+        argument_decile=decile,
+        argument_median=median,
+        names=tuple(
+            draw(st.lists(st.builds(NameProbability, tool_names, _probability), max_size=4))
+        ),
+    )
+
+
+call_signals: st.SearchStrategy[CallSignals] = _call_signals()
+_token_texts: st.SearchStrategy[str] = st.text(max_size=12)
+token_logprobs: st.SearchStrategy[TokenLogprobs] = st.builds(
+    TokenLogprobs,
+    st.lists(
+        st.builds(
+            TokenLogprob,
+            text=_token_texts,
+            logprob=_logprob,
+            top=st.lists(st.tuples(_token_texts, _logprob), max_size=4).map(tuple),
+        ),
+        max_size=4,
+    ).map(tuple),
 )
 failures: st.SearchStrategy[Failed] = st.builds(
     Failed,
@@ -218,11 +293,18 @@ failures: st.SearchStrategy[Failed] = st.builds(
     retryable=st.booleans(),
     retry_after_ms=_uint32,
 )
-generation_events: st.SearchStrategy[GenerationEvent] = st.one_of(
+sample_events: st.SearchStrategy[SampleEvent] = st.one_of(
     st.builds(TextDelta, text=texts),
     st.builds(ThinkingDelta, text=texts),
     st.builds(ToolCallEvent, call=tool_calls, signals=st.none() | call_signals),
     st.builds(TokenSignals, first_probability=_probability, mean_logprob=_finite, tokens=_uint32),
+    token_logprobs,
+    st.builds(Done, reason=st.sampled_from(FinishReason)),
+    failures,
+)
+generation_events: st.SearchStrategy[GenerationEvent] = st.one_of(
+    sample_events,
+    st.builds(Sampled, sample=st.integers(1, limits.MAX_SAMPLES), event=sample_events),
     st.builds(
         Usage,
         prompt_tokens=_uint32,
@@ -231,8 +313,6 @@ generation_events: st.SearchStrategy[GenerationEvent] = st.one_of(
         prefill_ms=_not_negative,
         decode_ms=_not_negative,
     ),
-    st.builds(Done, reason=st.sampled_from(FinishReason)),
-    failures,
 )
 numbered_events: st.SearchStrategy[Numbered] = st.builds(
     Numbered, seq=_seqs, event=generation_events

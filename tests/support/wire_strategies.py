@@ -32,6 +32,7 @@ _SCALARS: dict[int, st.SearchStrategy[Any]] = {
     _F.TYPE_BYTES: st.binary(max_size=80),
     _F.TYPE_BOOL: st.booleans(),
     _F.TYPE_DOUBLE: st.floats(),
+    _F.TYPE_FLOAT: st.floats(width=32),
     _F.TYPE_UINT32: st.integers(0, (1 << 32) - 1),
     _F.TYPE_UINT64: st.integers(0, (1 << 64) - 1),
     _F.TYPE_INT32: st.integers(-(1 << 31), (1 << 31) - 1),

@@ -1,8 +1,8 @@
 """Core values to wire messages and back. The only place where both are seen.
 
 One module per concept: `common` (provenance, places, errors), `tools`, `approvals`, `messages`,
-`generation` (requests), `events`, `jobs`, `access` (roles and scopes). Each has `encode_x(value)`
-and `decode_x(message)`.
+`generation` (requests), `signals` (how sure a model was), `events`, `jobs`,
+`access` (roles and scopes). Each has `encode_x(value)` and `decode_x(message)`.
 
 - Decoding is strict. What is malformed or over a limit (`limits`) raises `InvalidDataError`, whose
   one line names the field and never repeats what the other side wrote.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from homing_core.generation import (
-    CallSignals,
     Done,
     Failed,
     FinishReason,
     GenerationEvent,
     Numbered,
+    Sampled,
+    SampleEvent,
     TextDelta,
     ThinkingDelta,
+    TokenLogprobs,
     TokenSignals,
     ToolCallEvent,
     Usage,
@@ -28,6 +30,13 @@ from homing_proto.codec.fields import (
     positive,
     probability,
     readable,
+    refuse,
+)
+from homing_proto.codec.signals import (
+    decode_call_signals,
+    decode_token_logprobs,
+    encode_call_signals,
+    encode_token_logprobs,
 )
 from homing_proto.codec.tools import decode_tool_call, encode_tool_call
 from homing_proto.v1 import inference_pb2 as wire
@@ -42,31 +51,6 @@ FINISH_REASONS = EnumTable(
     },
     strictest=FinishReason.CANCELLED,
 )
-
-
-@encoder
-def encode_call_signals(value: CallSignals) -> wire.CallSignals:
-    """How sure the model was of a call."""
-    return wire.CallSignals(
-        call_probability=value.call_probability,
-        name_probability=value.name_probability,
-        name_margin=value.name_margin,
-        lowest_argument_probability=value.lowest_argument_probability,
-        grammar_share=value.grammar_share,
-    )
-
-
-def decode_call_signals(message: wire.CallSignals) -> CallSignals:
-    """Raises `InvalidDataError`."""
-    return CallSignals(
-        call_probability=probability(message.call_probability, "call probability"),
-        name_probability=probability(message.name_probability, "name probability"),
-        name_margin=probability(message.name_margin, "name margin"),
-        lowest_argument_probability=probability(
-            message.lowest_argument_probability, "argument probability"
-        ),
-        grammar_share=probability(message.grammar_share, "grammar share"),
-    )
 
 
 @encoder
@@ -93,37 +77,66 @@ def decode_usage(message: wire.Usage) -> Usage:
 
 
 @encoder
-def encode_event(  # noqa: PLR0911  # one for each kind
-    value: GenerationEvent, seq: int = 0
-) -> wire.GenerationEvent:
+def encode_event(value: GenerationEvent, seq: int = 0) -> wire.GenerationEvent:
     """One event. Between a daemon and its engine's child the number stays 0."""
     match value:
+        case Sampled():
+            return _encode_kind(value.event, seq, _sample(value.sample))
+        case Usage():
+            return wire.GenerationEvent(seq=seq, usage=encode_usage(value))
+        case _:
+            return _encode_kind(value, seq, 0)
+
+
+def _sample(number: int) -> int:
+    if not 1 <= number <= limits.MAX_SAMPLES:
+        refuse(f"an answer's number is not in 1 to {limits.MAX_SAMPLES}")
+    return number
+
+
+def _encode_kind(  # noqa: PLR0911  # one for each kind
+    value: SampleEvent, seq: int, sample: int
+) -> wire.GenerationEvent:
+    match value:
         case TextDelta():
-            return wire.GenerationEvent(seq=seq, text=readable(value.text))
+            return wire.GenerationEvent(seq=seq, sample=sample, text=readable(value.text))
         case ThinkingDelta():
-            return wire.GenerationEvent(seq=seq, thinking=readable(value.text))
+            return wire.GenerationEvent(seq=seq, sample=sample, thinking=readable(value.text))
         case ToolCallEvent():
             signals = None if value.signals is None else encode_call_signals(value.signals)
             call = wire.ToolCallEvent(call=encode_tool_call(value.call), signals=signals)
-            return wire.GenerationEvent(seq=seq, tool_call=call)
+            return wire.GenerationEvent(seq=seq, sample=sample, tool_call=call)
         case TokenSignals():
             start = wire.TokenSignals(
                 first_probability=value.first_probability,
                 mean_logprob=value.mean_logprob,
                 tokens=value.tokens,
             )
-            return wire.GenerationEvent(seq=seq, token_signals=start)
-        case Usage():
-            return wire.GenerationEvent(seq=seq, usage=encode_usage(value))
+            return wire.GenerationEvent(seq=seq, sample=sample, token_signals=start)
+        case TokenLogprobs():
+            tokens = encode_token_logprobs(value)
+            return wire.GenerationEvent(seq=seq, sample=sample, token_logprobs=tokens)
         case Done():
             done = wire.Done(reason=FINISH_REASONS.encode(value.reason))
-            return wire.GenerationEvent(seq=seq, done=done)
+            return wire.GenerationEvent(seq=seq, sample=sample, done=done)
         case Failed():
-            return wire.GenerationEvent(seq=seq, failed=encode_failed(value))
+            return wire.GenerationEvent(seq=seq, sample=sample, failed=encode_failed(value))
 
 
-def decode_event(message: wire.GenerationEvent) -> GenerationEvent:  # noqa: PLR0911  # one for each kind
-    """The event alone, whatever its number; raises `InvalidDataError`."""
+def decode_event(message: wire.GenerationEvent) -> GenerationEvent:
+    """The event alone, whatever its number; raises `InvalidDataError`.
+
+    Counts are for the generation as a whole, so they belong to no single answer.
+    """
+    if message.WhichOneof("kind") == "usage":
+        if message.sample:
+            refuse("the counts of a generation claim to be those of one answer")
+        return decode_usage(message.usage)
+    event = _decode_kind(message)
+    return Sampled(_sample(message.sample), event) if message.sample else event
+
+
+def _decode_kind(message: wire.GenerationEvent) -> SampleEvent:  # noqa: PLR0911  # one for each kind
     match message.WhichOneof("kind"):
         case "text":
             return TextDelta(max_bytes(message.text, limits.MAX_TEXT_BYTES, "text"))
@@ -142,8 +155,8 @@ def decode_event(message: wire.GenerationEvent) -> GenerationEvent:  # noqa: PLR
                 mean_logprob=finite(signals.mean_logprob, "mean log-probability"),
                 tokens=signals.tokens,
             )
-        case "usage":
-            return decode_usage(message.usage)
+        case "token_logprobs":
+            return decode_token_logprobs(message.token_logprobs)
         case "done":
             return Done(FINISH_REASONS.decode(message.done.reason))
         case "failed":

@@ -158,6 +158,13 @@ def probability(number: float, what: str) -> float:
     return min(max(number, 0.0), 1.0)
 
 
+def log_probability(number: float, what: str) -> float:
+    """Finite and at most 0; what rounding pushed above by less than the slack is clamped."""
+    if finite(number, what) > limits.PROBABILITY_SLACK:
+        refuse(f"the {what} is above 0")
+    return min(number, 0.0)
+
+
 def positive(number: int, what: str) -> int:
     """1 or more."""
     if number < 1:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from homing_core.generation import GenerateRequest, Priority, Sampling, Thinking
+from homing_core.generation import (
+    CallGrammar,
+    GenerateRequest,
+    Priority,
+    Sampling,
+    Thinking,
+    ToolChoice,
+)
 from homing_core.ids import parse_generation_id
 from homing_core.messages import Role
 
@@ -17,8 +24,8 @@ from homing_proto.codec.fields import (
     probability,
     refuse,
 )
-from homing_proto.codec.messages import decode_message, encode_message
-from homing_proto.codec.tools import decode_tool_spec, encode_tool_spec
+from homing_proto.codec.messages import decode_messages, encode_message
+from homing_proto.codec.tools import decode_tool_specs, encode_tool_spec
 from homing_proto.v1 import inference_pb2 as wire
 
 THINKING = EnumTable(
@@ -30,6 +37,20 @@ PRIORITIES = EnumTable(
     "priority",
     {Priority.INTERACTIVE: wire.PRIORITY_INTERACTIVE, Priority.JOB: wire.PRIORITY_JOB},
     strictest=Priority.JOB,
+)
+TOOL_CHOICES = EnumTable(
+    "tool choice",
+    {
+        ToolChoice.AUTO: wire.TOOL_CHOICE_AUTO,
+        ToolChoice.REQUIRED: wire.TOOL_CHOICE_REQUIRED,
+        ToolChoice.NONE: wire.TOOL_CHOICE_NONE,
+    },
+    strictest=ToolChoice.AUTO,  # what every sender meant before it could say so
+)
+CALL_GRAMMARS = EnumTable(
+    "call grammar",
+    {CallGrammar.ON: wire.CALL_GRAMMAR_ON, CallGrammar.OFF: wire.CALL_GRAMMAR_OFF},
+    strictest=CallGrammar.ON,
 )
 
 
@@ -76,7 +97,7 @@ def decode_sampling(message: wire.Sampling) -> Sampling:
 
 @encoder
 def encode_generate_request(value: GenerateRequest) -> wire.GenerateRequest:
-    """What is asked of a model."""
+    """What is asked of a model, all but its owner: the other side knows who asks it."""
     return wire.GenerateRequest(
         generation_id=value.id,
         model=value.model,
@@ -88,21 +109,31 @@ def encode_generate_request(value: GenerateRequest) -> wire.GenerateRequest:
         priority=PRIORITIES.encode(value.priority),
         deadline_ms=value.deadline_ms,
         max_context_tokens=value.max_context_tokens,
+        samples=value.samples,
+        thinking_budget=value.thinking_budget,
+        tool_choice=TOOL_CHOICES.encode(value.tool_choice),
+        call_grammar=CALL_GRAMMARS.encode(value.call_grammar),
+        logprobs=value.logprobs,
+        adapter=value.adapter,
     )
 
 
 def decode_generate_request(message: wire.GenerateRequest) -> GenerateRequest:
     """Raises `InvalidDataError`.
 
-    Besides its fields it checks that tool names are unique, and that there is an assistant message
-    to continue where that is asked.
+    Besides its fields it checks that tool names are unique, that there is an assistant message to
+    continue where that is asked, and a tool to call where that is required. The owner is empty:
+    nobody says in whose name it asks.
     """
-    max_items(message.messages, limits.MAX_MESSAGES, "messages")
-    max_items(message.tools, limits.MAX_TOOLS, "tools")
-    messages = tuple(decode_message(turn) for turn in message.messages)
-    tools = tuple(decode_tool_spec(tool) for tool in message.tools)
-    if len({tool.name for tool in tools}) != len(tools):
-        refuse("two tools have the same name")
+    messages = decode_messages(message.messages)
+    tools = decode_tool_specs(message.tools)
+    tool_choice = TOOL_CHOICES.decode(message.tool_choice)
+    if tool_choice is ToolChoice.REQUIRED and not tools:
+        refuse("a call is required, but there is no tool")
+    if message.samples > limits.MAX_SAMPLES:
+        refuse(f"more than {limits.MAX_SAMPLES} answers")
+    if message.logprobs > limits.MAX_LOGPROBS:
+        refuse(f"more than {limits.MAX_LOGPROBS} alternatives for a token")
     if message.continue_last and not (messages and messages[-1].role is Role.ASSISTANT):
         refuse("there is no assistant message to continue")
     return GenerateRequest(
@@ -116,4 +147,10 @@ def decode_generate_request(message: wire.GenerateRequest) -> GenerateRequest:
         priority=PRIORITIES.decode(message.priority),
         deadline_ms=message.deadline_ms,
         max_context_tokens=message.max_context_tokens,
+        samples=message.samples or 1,
+        thinking_budget=message.thinking_budget,
+        tool_choice=tool_choice,
+        call_grammar=CALL_GRAMMARS.decode(message.call_grammar),
+        logprobs=message.logprobs,
+        adapter=max_chars(message.adapter, limits.MAX_NAME_CHARS, "adapter's name"),
     )

@@ -21,6 +21,19 @@ MAX_SCOPES: Final = 64
 MAX_STOPS: Final = 16
 """Stop strings in one request."""
 
+MAX_SAMPLES: Final = 16
+"""Answers to one prompt."""
+MAX_LOGPROBS: Final = 20
+"""Alternatives for one token."""
+MAX_EVENT_TOKENS: Final = 4096
+"""Tokens in one event."""
+MAX_EMBEDDED_TEXTS: Final = 256
+"""Texts to turn into vectors at once."""
+MAX_DIMENSIONS: Final = 16 << 10
+"""Numbers in one vector."""
+MAX_ADAPTERS: Final = 64
+"""LoRA adapters of one engine."""
+
 MAX_MODELS: Final = 256
 """Models that one node serves."""
 MAX_WARM_PREFIXES: Final = 1024
@@ -34,6 +47,8 @@ MAX_DESCRIPTION_BYTES: Final = 16 << 10
 """UTF-8 bytes of a tool's description."""
 MAX_STOP_BYTES: Final = 256
 """UTF-8 bytes of one stop string."""
+MAX_TOKEN_CHARS: Final = 256
+"""Characters of one token; longer ones are cut when sent."""
 MAX_TOOL_NAME_CHARS: Final = 128
 """Characters of a tool's own name."""
 MAX_NAME_CHARS: Final = 256

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from homing_core.messages import (
     Message,
     Part,
@@ -22,6 +24,9 @@ from homing_proto.codec.tools import (
     encode_tool_result,
 )
 from homing_proto.v1 import inference_pb2 as wire
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 ROLES = EnumTable(
     "message's role",
@@ -83,3 +88,9 @@ def decode_message(message: wire.Message) -> Message:
     return Message(
         role=ROLES.decode(message.role), parts=tuple(decode_part(part) for part in message.parts)
     )
+
+
+def decode_messages(messages: Collection[wire.Message]) -> tuple[Message, ...]:
+    """A conversation; raises `InvalidDataError`."""
+    max_items(messages, limits.MAX_MESSAGES, "messages")
+    return tuple(decode_message(message) for message in messages)

@@ -111,6 +111,15 @@ def decode_tool_spec(message: wire.ToolSpec) -> ToolSpec:
     )
 
 
+def decode_tool_specs(messages: Collection[wire.ToolSpec]) -> tuple[ToolSpec, ...]:
+    """What a model may call; raises `InvalidDataError`, also where two have one name."""
+    max_items(messages, limits.MAX_TOOLS, "tools")
+    tools = tuple(decode_tool_spec(message) for message in messages)
+    if len({tool.name for tool in tools}) != len(tools):
+        refuse("two tools have the same name")
+    return tools
+
+
 @encoder
 def encode_tool_id(value: ToolId) -> wire.ToolId:
     """A tool's identity."""
