@@ -7,6 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from homing_core.generation import CallSignals, TokenSignals
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class _Token:
     end: int
     probability: float
     margin: float
+    share: float
 
 
 class TokenLog:
@@ -41,7 +43,7 @@ class TokenLog:
 
     def add(self, start: int, end: int, choice: Choice) -> None:
         """A token that covers the answer's characters [start, end)."""
-        self._tokens.append(_Token(start, end, choice.probability, choice.margin))
+        self._tokens.append(_Token(start, end, choice.probability, choice.margin, choice.share))
         self._starts.append(start)
 
     def within(self, start: int, end: int) -> list[_Token]:
@@ -71,12 +73,15 @@ class TokenLog:
         """
         name = self.within(named.start, named.end) if named else []
         arguments = self.within(parsed.arguments_start, parsed.end)
-        first = self.within(opened.start, opened.start + 1) if opened else []
+        call = self.within(opened.start, parsed.end) if opened else []
+        certain = [token.probability for token in arguments] or [1.0]
+        decile, median = (float(value) for value in np.quantile(certain, (0.1, 0.5)))
         return CallSignals(
-            call_probability=first[0].probability if first else 0.0,
+            call_probability=call[0].probability if call else 0.0,
             name_probability=math.prod(token.probability for token in name) if name else 0.0,
             name_margin=min((token.margin for token in name), default=0.0),
-            lowest_argument_probability=min(
-                (token.probability for token in arguments), default=1.0
-            ),
+            lowest_argument_probability=min(certain),
+            grammar_share=min((token.share for token in call), default=1.0),
+            argument_decile=decile,
+            argument_median=median,
         )
