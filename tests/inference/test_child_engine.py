@@ -357,7 +357,7 @@ async def test_closing_while_it_restarts(tiny_qwen35: Path) -> None:
 
 _ABORTING = """
 from homing_inference import worker
-from homing_inference.llama.sequences import Sequences
+from homing_inference.llama.old_sequences import Sequences
 
 def oversized(self, tokens):
     count = 4 * len(tokens) + 512

@@ -8,6 +8,7 @@ import functools
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -92,6 +93,24 @@ def load_library() -> ModuleType:
     _redirect_log(library)
     library.llama_backend_init()
     return library
+
+
+@functools.cache
+def build_facts() -> str:
+    """What tells one build of llama.cpp from another; saved states and results depend on it.
+
+    Its version, the files it consists of (name, bytes, time of change) and the processor's
+    features that it uses.
+    """
+    library = load_library()
+    folder = Path(library._lib._name).parent  # noqa: SLF001  # the bindings offer no other way
+    files = [
+        (path.name, found.st_size, found.st_mtime_ns)
+        for path in sorted(folder.iterdir())
+        if "llama" in path.name or "ggml" in path.name
+        for found in (path.stat(),)
+    ]
+    return repr((library.llama_version(), library.llama_print_system_info(), files))
 
 
 def _import_bindings() -> ModuleType:

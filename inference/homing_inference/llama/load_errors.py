@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,7 @@ _CUT_OFF: Final = (
     "read error",
 )
 _NO_MEMORY: Final = ("unable to allocate", "failed to allocate", "mmap failed", "bad_alloc")
+_OTHER_MODEL: Final = ("arch mismatch", "does not exist in base model", "incorrect shape")
 _FETCH_AGAIN: Final = "Delete it and fetch it again."
 
 
@@ -49,6 +51,35 @@ def check_file(path: Path) -> None:
     except OSError as error:
         msg = f"the model file {path} cannot be read: {error.strerror or 'the system refused it'}"
         raise UsageError(msg, "Name a GGUF file that you may read.") from error
+
+
+def check_adapter(path: Path, name: str) -> str:
+    """Look at an adapter's file before native code does.
+
+    Returns:
+        Its SHA-256, hex.
+
+    Raises:
+        HomingError: as `check_file`; UsageError also for an empty name.
+    """
+    if not name:
+        msg = f"the adapter {path.name} has no name"
+        raise UsageError(msg, "Give each adapter a name.")
+    check_file(path)
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def adapter_error(path: Path, native_errors: str) -> HomingError:
+    """Why a GGUF file could not be used as an adapter, from what llama.cpp logged."""
+    if any(words in native_errors for words in _CUT_OFF):
+        msg = f"the adapter {path.name} is cut off or damaged"
+        return IntegrityError(msg, _FETCH_AGAIN)
+    if any(words in native_errors for words in _OTHER_MODEL):
+        msg = f"the adapter {path.name} was made for another model"
+        return InvalidDataError(msg, "Use it with the model that it was trained on.")
+    msg = f"{path.name} is not a LoRA adapter that this llama.cpp can use"
+    return InvalidDataError(msg, "Convert it to a LoRA adapter in GGUF format.")
 
 
 def load_error(path: Path, native_errors: str) -> HomingError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from homing_inference.llama.library import load_library, native_log
 from homing_inference.llama.load_errors import check_file, load_error
+from homing_inference.llama.state_layout import StateLayout
 from homing_inference.llama.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -84,6 +85,14 @@ class LoadedModel:
             self.close()
             raise load_error(path, "")
         self.facts: Final = self._read_facts()
+        self.state_layout: Final = self._read_layout()
+
+    @property
+    def tag(self) -> str:
+        """Tells this model from others whose states would have the same form; not a file's hash."""
+        library, handle = self.library, self.handle
+        sizes = (library.llama_model_n_params(handle), library.llama_model_size(handle))
+        return repr((self.facts, sizes))
 
     def close(self) -> None:
         """Free the weights; harmless when repeated."""
@@ -124,6 +133,19 @@ class LoadedModel:
             bos=self.vocabulary.bos_text,
             eos=self.vocabulary.eos_text,
             can_rewind=keeps_every_position,
+        )
+
+    def _read_layout(self) -> StateLayout:
+        library, handle = self.library, self.handle
+        recurrent: bool = library.llama_model_is_recurrent(handle)
+        windowed = library.llama_model_n_swa(handle) > 0
+        rotary: int = library.llama_model_rope_type(handle)
+        return StateLayout(
+            attention_caches=0 if recurrent else 1 + windowed,
+            recurrent=recurrent or library.llama_model_is_hybrid(handle),
+            extended_cells=rotary
+            in (library.LLAMA_ROPE_TYPE_MROPE, library.LLAMA_ROPE_TYPE_IMROPE),
+            windowed=windowed,
         )
 
     def _metadata(self, key: str) -> str:

@@ -17,7 +17,7 @@ from homing_inference.engine import WarmedPrefix
 from homing_inference.llama.answer import Answer
 from homing_inference.llama.choosing import Chooser, check_sampling
 from homing_inference.llama.prompts import PromptWriter
-from homing_inference.llama.sequences import Sequences
+from homing_inference.llama.old_sequences import Sequences
 from homing_inference.llama.threads import default_threads
 
 if TYPE_CHECKING:

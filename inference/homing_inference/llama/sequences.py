@@ -1,48 +1,59 @@
-"""Every operation on a context's memory. Nothing else calls llama.cpp's memory or decode functions.
+"""Every operation on what a context holds. Nothing else calls llama.cpp's memory functions.
 
-A context holds numbered sequences of tokens. Sequence 0 is the workplace: the prompt that is being
-computed and the answer that grows behind it. The others hold pinned prefixes. Starting from a pin
-is a whole copy (`seq_cp` from -1 to -1), which shares its cells until one of the two grows, so it
-costs nothing.
+A context holds numbered sequences of tokens over one pool of cells. A fork is a whole copy, which
+shares its cells until one of the two grows, so it costs nothing.
 
-Hybrid and recurrent models keep one running state a sequence instead of an entry a position. Four
-rules follow, each of which gives silently wrong scores when broken:
+Hybrid and recurrent models keep one running state a sequence instead of an entry a position. These
+rules follow from llama.cpp's sources; each, when broken, gives silently wrong scores:
 
-- copy whole sequences, never a part;
-- never take back a tail; where the model can (`can_rewind`), still look at the answer;
-- clear the target before copying into it;
-- after any failed step the sequence is cleared, since nobody knows what it holds.
-
-A batch over the context's `n_batch` would abort the process, so batches are cut here.
+- copy whole sequences, never a part, and only into an empty one;
+- never take back a tail where the model cannot (`can_rewind`); where it can, look at the answer;
+- look at every answer, and at the positions that the memory holds after each operation;
+- a state is restored only where its frame, its tokens, its adapter and the build that wrote it fit,
+  and only if all of its bytes were taken;
+- a sequence is computed with one adapter from its first token to its last;
+- a computation that broke off leaves its sequences undefined: they are closed. Recurrent states are
+  moved between rows during a computation, those of other sequences included, so there everything
+  is closed;
+- if the memory contradicts the bookkeeping, everything is closed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NoReturn
 
-import numpy as np
 from homing_core.errors import InternalError, OverloadedError
 
-from homing_inference.llama.library import native_log
+from homing_inference.llama.adapters import Adapters
+from homing_inference.llama.context import Context, Outcome, Sizes
+from homing_inference.llama.library import build_facts, native_log
+from homing_inference.llama.segments import Segments
+from homing_inference.llama.state_layout import plausible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import ModuleType
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from homing_inference.llama.model import LoadedModel
 
-_WORK: Final = 0
-_NO_SLOT: Final = 1
-_CELL_BLOCK: Final = 256
-_ALSO_DATA: Final = True
-
 BATCH_TOKENS: Final = 128
-"""Tokens computed at once. Larger batches were not faster on 2 cores, reserve more memory (75 MiB
-at 128, 300 at 512, for a vocabulary of 150,000) and make cancelling slower."""
-PINNED_PREFIXES: Final = 3
-"""Prefixes kept at once; each costs its tokens' memory, and on hybrid models one state."""
+"""Tokens computed at once. Larger batches were not faster on 2 cores, reserve more memory and make
+cancelling slower."""
+_NOTHING: Final = (-1, -1)
+_TAG_BYTES: Final = 32
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a sequence holds, and with which adapter it was computed."""
+
+    tokens: list[int] = field(default_factory=list[int])
+    adapter: str = ""
 
 
 class Sequences:
@@ -50,246 +61,320 @@ class Sequences:
 
     Args:
         model: stays loaded for as long as this is open.
-        context_tokens: prompt and answer together.
+        context_tokens: most tokens of one sequence.
+        cells: of the pool that all sequences share; rounded up to a multiple of 256.
+        sequences: at most so many at once.
         threads: that compute.
         batch_tokens: computed at once.
-        pinned: prefixes kept.
+        adapters: LoRA adapters by name.
 
     Raises:
         OverloadedError: there is not enough memory for it.
+        HomingError: an adapter cannot be used; see `Adapters`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is one size
         self,
         model: LoadedModel,
         *,
         context_tokens: int,
+        cells: int,
+        sequences: int,
         threads: int,
         batch_tokens: int = BATCH_TOKENS,
-        pinned: int = PINNED_PREFIXES,
+        adapters: Mapping[str, Path] | None = None,
     ) -> None:
         """Reserve all the memory that it will use."""
-        self._library: Final[ModuleType] = model.library
-        self._vocabulary_size: Final = model.vocabulary.size
-        self._can_rewind: Final = model.facts.can_rewind
-        self._batch_tokens: Final = batch_tokens
-        # Pins that the present prompt does not start with need cells of their own.
-        self._spare: Final = context_tokens // 4
         self.context_tokens: Final = context_tokens
-        self._held: list[int] = []
-        self._last_prompt: tuple[int, ...] = ()
-        self._pins: dict[int, tuple[int, ...]] = {}
-        """Sequence to tokens, least recently used first."""
-        self._free: list[int] = list(range(1, 1 + pinned))
-        cells = context_tokens + self._spare
-        self._context: object = self._open(
-            model, -(-cells // _CELL_BLOCK) * _CELL_BLOCK, threads, sequences=1 + pinned
-        )
-        self._memory: object = self._library.llama_get_memory(self._context)
-        self._batch = self._library.llama_batch_init(batch_tokens, 0, 1)
+        self.sequences: Final = sequences
+        self.batch_tokens: Final = batch_tokens
+        self._facts: Final = model.facts
+        self._layout: Final = model.state_layout
+        self._adapters: Final = Adapters(model, adapters or {})
+        self._adapter = ""
+        self._context: Final = Context(model, Sizes(cells, sequences, batch_tokens, threads))
+        self.cells: Final = self._context.cells
+        self.score_rows: Final = self._context.sizes.score_rows
+        self._held: dict[int, _Held] = {}
+        self._segments = Segments()
+        self.fingerprint: Final = hashlib.sha256(
+            repr((build_facts(), self._context.flags, self._layout)).encode()
+        ).hexdigest()
+        self._model_tag: Final = model.tag
 
     @property
-    def held(self) -> int:
-        """Tokens in the workplace."""
-        return len(self._held)
+    def used_cells(self) -> int:
+        """Cells in use, those that several sequences share counted once."""
+        return self._segments.used
 
     @property
-    def pinned(self) -> tuple[tuple[int, ...], ...]:
-        """The pinned prefixes, least recently used first."""
-        return tuple(self._pins.values())
+    def free_sequences(self) -> int:
+        """How many more can be opened."""
+        return self.sequences - len(self._held)
 
-    def start(self, prompt: Sequence[int]) -> int:
-        """Put as much of `prompt` into the workplace as is known already, but not its last token.
+    @property
+    def adapter(self) -> str:
+        """What the next computations use; "" is none."""
+        return self._adapter
 
-        A conversation that goes on is taken up where it stands; otherwise the longest pin is. The
-        same prompt again always starts from its pin: scores depend a little on how tokens were
-        batched, and a repeated request should get the same answer.
+    def is_open(self, sequence: int) -> bool:
+        """Whether it is; a failed computation closes sequences."""
+        return sequence in self._held
 
-        Returns:
-            How many tokens that are; `advance` computes the others.
-        """
-        most = len(prompt) - 1
-        common = _common_prefix(self._held, prompt, most)
-        pin = self._longest_pin(prompt, most)
-        pinned = len(self._pins[pin]) if pin is not None else 0
-        repeated = tuple(prompt) == self._last_prompt
-        self._last_prompt = tuple(prompt)
-        gain = common - pinned
-        worthwhile = gain >= self._batch_tokens or (gain > 0 and common == len(self._held))
-        if worthwhile and not repeated and self._cut(common):
-            return common
-        self._clear(_WORK)
-        self._held = []
-        if pin is not None:
-            self._library.llama_memory_seq_cp(self._memory, pin, _WORK, -1, -1)
-            self._held = list(self._pins[pin])
-            self._check_end(_WORK, pinned)
-            self._pins[pin] = self._pins.pop(pin)
-        return pinned
+    def tokens(self, sequence: int) -> tuple[int, ...]:
+        """All that a sequence holds."""
+        return tuple(self._of(sequence).tokens)
 
-    def advance(self, prompt: Sequence[int], pin_at: int = 0) -> bool:
-        """Compute the next batch of `prompt`, and pin it where it has `pin_at` tokens.
+    def length(self, sequence: int) -> int:
+        """Tokens that a sequence holds."""
+        return len(self._of(sequence).tokens)
 
-        Returns:
-            Whether the whole prompt is in the workplace now; then `scores` gives what follows it.
-        """
-        done = len(self._held)
-        end = min(done + self._batch_tokens, len(prompt))
-        if done < pin_at < end:
-            end = pin_at
-        self.append(prompt[done:end])
-        if end == pin_at:
-            self.pin()
-        return end == len(prompt)
+    def own_cells(self, sequence: int) -> int:
+        """Cells that closing a sequence would free."""
+        self._of(sequence)
+        return self._segments.own(sequence)
 
-    def append(self, tokens: Sequence[int]) -> None:
-        """Compute at most a batch of tokens behind what the workplace holds.
+    def open(self, *, pinned: bool = False) -> int:
+        """An empty sequence: the lowest free id, since low ids in a row compute fastest.
+
+        Args:
+            pinned: it will be kept and forked rather than computed; gets the highest free id.
 
         Raises:
-            InternalError: the computation failed; the workplace is empty now.
+            OverloadedError: all are in use.
         """
-        if not 0 < len(tokens) <= self._batch_tokens or self.held + len(tokens) > (
-            self.context_tokens
-        ):
-            msg = f"{len(tokens)} tokens cannot be computed at once behind {self.held}"
-            raise InternalError(msg)
-        status = self._decode(tokens)
-        if status == _NO_SLOT and self._pins:
-            for pin in tuple(self._pins):
-                self._unpin(pin)
-            status = self._decode(tokens)
-        if status != 0:
-            self._clear(_WORK)
-            self._held = []
-            native_log.errors()
-            msg = f"the model could not compute its next step (status {status})"
-            raise InternalError(msg, "Try again; if it happens again, use a smaller context.")
-        self._held.extend(tokens)
+        free = [number for number in range(self.sequences) if number not in self._held]
+        if not free:
+            msg = f"all {self.sequences} sequences of the model are in use"
+            raise OverloadedError(msg, "Try again when another answer has ended.")
+        sequence = max(free) if pinned else min(free)
+        self._expect(sequence, 0)
+        self._held[sequence] = _Held()
+        return sequence
 
-    def pin(self) -> None:
-        """Keep what the workplace holds as a prefix; the least recently used one makes room."""
-        tokens = tuple(self._held)
-        if not tokens or tokens in self._pins.values():
-            return
-        # The workplace shares the new pin's cells; the other pins need cells of their own.
-        while self._pins and (not self._free or sum(map(len, self._pins.values())) > self._spare):
-            self._unpin(next(iter(self._pins)))
-        if not self._free:
-            return
-        pin = min(self._free)
-        self._free.remove(pin)
-        self._clear(pin)
-        self._library.llama_memory_seq_cp(self._memory, _WORK, pin, -1, -1)
-        self._check_end(pin, len(tokens))
-        self._pins[pin] = tokens
-
-    def renew_pin(self, tokens: Sequence[int]) -> bool:
-        """Whether exactly this is pinned; if so it counts as just used."""
-        wanted = tuple(tokens)
-        for pin, pinned in self._pins.items():
-            if pinned == wanted:
-                self._pins[pin] = self._pins.pop(pin)
-                return True
-        return False
-
-    def scores(self) -> NDArray[np.float32]:
-        """What the model gives each token as the next one.
-
-        Returns:
-            Logits, shape (vocabulary,). A view that the next computation overwrites.
+    def fork(self, source: int, *, pinned: bool = False) -> int:
+        """A whole copy, which costs nothing until one of the two grows.
 
         Raises:
-            InternalError: nothing was computed yet.
+            OverloadedError: all sequences are in use.
         """
-        pointer = self._library.llama_get_logits_ith(self._context, -1)
-        if not pointer:
-            msg = "the model gave no scores"
+        held = self._of(source)
+        target = self.open(pinned=pinned)
+        self._context.copy(source, target)
+        self._held[target] = _Held(list(held.tokens), held.adapter)
+        self._segments.fork(source, target)
+        self._expect(source, len(held.tokens))
+        self._expect(target, len(held.tokens))
+        return target
+
+    def prefill(
+        self, sequence: int, tokens: Sequence[int], *, scores_at: Sequence[int] = ()
+    ) -> list[NDArray[np.float32]]:
+        """Compute tokens behind what a sequence holds, as a batch of their own.
+
+        Args:
+            sequence: an open one.
+            tokens: at most `batch_tokens`.
+            scores_at: indexes into `tokens` behind which the next token's scores are wanted; at
+                most `score_rows`.
+
+        Returns:
+            Logits for each of `scores_at`, shape (vocabulary,); views that the next computation
+            overwrites.
+
+        Raises:
+            OverloadedError: the pool has no room for them; nothing changed.
+            InternalError: they cannot be computed at once and nothing changed, or the computation
+                failed and the sequence is closed.
+        """
+        start = self.length(sequence)
+        rows = [(token, start + index, sequence) for index, token in enumerate(tokens)]
+        if any(not 0 <= index < len(rows) for index in scores_at):
+            msg = "scores are wanted behind a token that is not computed"
             raise InternalError(msg)
-        return np.ctypeslib.as_array(pointer, shape=(self._vocabulary_size,))
+        self._compute(rows, set(scores_at))
+        return [self._context.scores(index) for index in scores_at]
 
-    def close(self) -> None:
-        """Free it; harmless when repeated."""
-        context, self._context = self._context, None
-        if context:
-            self._library.llama_batch_free(self._batch)
-            self._library.llama_free(context)
+    def step(self, tokens: Mapping[int, int]) -> dict[int, NDArray[np.float32]]:
+        """Compute one more token of each of several sequences, as one batch.
 
-    def _open(self, model: LoadedModel, cells: int, threads: int, sequences: int) -> object:
-        parameters = self._library.llama_context_default_params()
-        parameters.n_ctx = cells
-        parameters.n_batch = self._batch_tokens
-        parameters.n_ubatch = self._batch_tokens
-        parameters.n_seq_max = sequences
-        parameters.n_threads = threads
-        parameters.n_threads_batch = threads
-        # One pool of cells for all sequences: that is what makes a copied prefix free.
-        parameters.kv_unified = True
-        native_log.errors()
-        context: object = self._library.llama_init_from_model(model.handle, parameters)
-        if not context:
-            native_log.errors()
-            msg = f"there is not enough memory for a context of {self.context_tokens} tokens"
-            raise OverloadedError(msg, "Ask for a smaller context, or close other programs.")
-        return context
+        Args:
+            tokens: sequence to token; at most `score_rows`.
 
-    def _decode(self, tokens: Sequence[int]) -> int:
-        batch = self._batch
-        first = len(self._held)
-        batch.n_tokens = len(tokens)
-        for index, token in enumerate(tokens):
-            batch.token[index] = token
-            batch.pos[index] = first + index
-            batch.n_seq_id[index] = 1
-            batch.seq_id[index][0] = _WORK
-            batch.logits[index] = index == len(tokens) - 1
-        status: int = self._library.llama_decode(self._context, batch)
-        return status
+        Returns:
+            Logits behind each, shape (vocabulary,); views that the next computation overwrites.
 
-    def _cut(self, keep: int) -> bool:
-        """Drop the workplace's tail so that `keep` tokens stay; False if that cannot be done."""
-        if keep == len(self._held):
+        Raises:
+            OverloadedError: as for `prefill`.
+            InternalError: as for `prefill`.
+        """
+        ordered = sorted(tokens)
+        rows = [(tokens[sequence], self.length(sequence), sequence) for sequence in ordered]
+        self._compute(rows, range(len(rows)))
+        return {sequence: self._context.scores(row) for row, sequence in enumerate(ordered)}
+
+    def cut(self, sequence: int, keep: int) -> bool:
+        """Drop the tail of a sequence so that `keep` tokens stay.
+
+        Returns:
+            False where the memory cannot do that; then nothing changed.
+        """
+        held = self._of(sequence)
+        if not 0 <= keep <= len(held.tokens):
+            msg = f"a sequence of {len(held.tokens)} tokens cannot keep {keep}"
+            raise InternalError(msg)
+        if keep == len(held.tokens):
             return True
-        if not self._can_rewind:
+        if keep == 0:
+            self._empty(sequence)
+        elif not self._facts.can_rewind or not self._context.remove(sequence, keep):
             return False
-        if not self._library.llama_memory_seq_rm(self._memory, _WORK, keep, -1):
-            return False
-        del self._held[keep:]
-        self._check_end(_WORK, keep)
+        del held.tokens[keep:]
+        self._segments.cut(sequence, keep)
+        self._expect(sequence, keep)
         return True
 
-    def _clear(self, sequence: int) -> None:
-        if not self._library.llama_memory_seq_rm(self._memory, sequence, -1, -1):
+    def close(self, sequence: int) -> None:
+        """Empty a sequence and free its id; harmless if a failure closed it already."""
+        if self._held.pop(sequence, None) is not None:
+            self._segments.close(sequence)
+            self._empty(sequence)
+
+    def save(self, sequence: int) -> bytes:
+        """The whole state of a sequence that holds something.
+
+        The numbers in it carry no checksum: whoever lets it leave this process adds one.
+
+        Raises:
+            InternalError: llama.cpp gave none, or the sequence is empty.
+        """
+        held = self._of(sequence)
+        tag = self._tag(held.tokens, held.adapter)
+        state = self._context.save(sequence, tag) if held.tokens else b""
+        if not state:
+            msg = "the state of a sequence could not be saved"
+            raise InternalError(msg)
+        return state
+
+    def restore(self, tokens: Sequence[int], state: bytes, *, pinned: bool = False) -> int | None:
+        """A sequence that holds `tokens`, from what `save` gave for them.
+
+        Returns:
+            None if it does not fit: no sequence or no room is free, or it belongs to other tokens,
+            another adapter, model or build, or is damaged. Then nothing changed.
+        """
+        wanted = list(tokens)
+        room = self.cells - self.used_cells
+        if not 0 < len(wanted) <= min(room, self.context_tokens) or not self.free_sequences:
+            return None
+        body = memoryview(state)[_TAG_BYTES:]
+        if state[:_TAG_BYTES] != self._tag(wanted, self._adapter) or not plausible(
+            body, len(wanted), self._layout
+        ):
+            return None
+        sequence = self.open(pinned=pinned)
+        if not self._context.load(sequence, state, _TAG_BYTES):
+            native_log.errors()
+            self.close(sequence)
+            return None
+        self._held[sequence] = _Held(wanted, self._adapter)
+        self._segments.grow(sequence, len(wanted))
+        self._expect(sequence, len(wanted))
+        return sequence
+
+    def use_adapter(self, name: str) -> None:
+        """Use a LoRA adapter for the next computations; "" is none.
+
+        Changing it costs about a millisecond, so compute what needs the same one together.
+
+        Raises:
+            NotFoundError: there is none of this name.
+            InternalError: llama.cpp refuses it; the former one is in use.
+        """
+        handle = self._adapters.handle(name)
+        if name != self._adapter:
+            if not self._context.use_adapter(handle):
+                msg = f"the adapter {name!r} cannot be used"
+                raise InternalError(msg)
+            self._adapter = name
+
+    def use_threads(self, threads: int) -> None:
+        """Compute with so many threads from now on."""
+        self._context.use_threads(threads)
+
+    def shut(self) -> None:
+        """Free the context; harmless when repeated."""
+        self._held.clear()
+        self._segments.clear()
+        self._context.close()
+
+    def _compute(self, rows: Sequence[tuple[int, int, int]], scores_at: Collection[int]) -> None:
+        """Compute rows of token, position and sequence, and keep the books."""
+        ids = {sequence for _, _, sequence in rows}
+        if any(position >= self.context_tokens for _, position, _ in rows):
+            msg = f"a sequence of more than {self.context_tokens} tokens cannot be computed"
+            raise InternalError(msg)
+        for sequence in ids:
+            held = self._of(sequence)
+            if held.tokens and held.adapter != self._adapter:
+                msg = "a sequence cannot go on with another adapter than it began with"
+                raise InternalError(msg)
+        if len(rows) > self.cells - self.used_cells:
+            raise self._full()
+        match self._context.compute(rows, scores_at):
+            case Outcome.NO_ROOM:
+                raise self._full()
+            case Outcome.REFUSED | Outcome.FAILED as outcome:
+                self._fail(ids, outcome)
+            case Outcome.DONE:
+                for token, _, sequence in rows:
+                    held = self._held[sequence]
+                    held.tokens.append(token)
+                    held.adapter = self._adapter
+                    self._segments.grow(sequence, 1)
+                for sequence in ids:
+                    self._expect(sequence, self.length(sequence))
+
+    def _fail(self, ids: Collection[int], outcome: Outcome) -> NoReturn:
+        native_log.errors()
+        if outcome is Outcome.FAILED and not self._facts.can_rewind:
+            self._forget_all()
+        for sequence in ids:
+            self.close(sequence)
+        msg = "the model could not compute its next step"
+        raise InternalError(msg, "Try again; if it happens again, use a smaller context.")
+
+    def _of(self, sequence: int) -> _Held:
+        try:
+            return self._held[sequence]
+        except KeyError:
+            msg = f"sequence {sequence} is not open"
+            raise InternalError(msg, "Try again; a failure may have closed it.") from None
+
+    def _empty(self, sequence: int) -> None:
+        if not self._context.remove(sequence):
             self._forget_all()  # never happens for whole sequences, so nothing can be trusted
+        self._expect(sequence, 0)
 
-    def _unpin(self, pin: int) -> None:
-        del self._pins[pin]
-        self._free.append(pin)
-        self._clear(pin)
-
-    def _longest_pin(self, prompt: Sequence[int], most: int) -> int | None:
-        fitting = [
-            pin
-            for pin, tokens in self._pins.items()
-            if len(tokens) <= most and tokens == tuple(prompt[: len(tokens)])
-        ]
-        return max(fitting, key=lambda pin: len(self._pins[pin]), default=None)
+    def _expect(self, sequence: int, tokens: int) -> None:
+        """Compare the memory with the books; nothing can be trusted if they differ."""
+        first, last = self._context.ends(sequence)
+        whole = (0, tokens - 1) if tokens else _NOTHING
+        if last != whole[1] or (self._facts.can_rewind and first != whole[0]):
+            self._forget_all()
+            msg = f"a sequence of {tokens} tokens reaches from position {first} to {last}"
+            raise InternalError(msg, "Try again; the memory was emptied.")
 
     def _forget_all(self) -> None:
-        self._library.llama_memory_clear(self._memory, _ALSO_DATA)
-        self._held = []
-        self._free.extend(self._pins)
-        self._pins.clear()
+        self._context.clear()
+        self._held.clear()
+        self._segments.clear()
 
-    def _check_end(self, sequence: int, tokens: int) -> None:
-        last: int = self._library.llama_memory_seq_pos_max(self._memory, sequence)
-        if last != tokens - 1:
-            self._forget_all()
-            msg = f"a sequence of {tokens} tokens ends at position {last}"
-            raise InternalError(msg, "Try again; its memory was emptied.")
+    def _full(self) -> OverloadedError:
+        msg = f"the model's memory of {self.cells} tokens is full"
+        return OverloadedError(msg, "Try again when another answer has ended.")
 
-
-def _common_prefix(left: Sequence[int], right: Sequence[int], most: int) -> int:
-    for index, (one, other) in enumerate(zip(left, right, strict=False)):
-        if index == most or one != other:
-            return index
-    return min(len(left), len(right), most)
+    def _tag(self, tokens: Sequence[int], adapter: str) -> bytes:
+        """What a state belongs to, in 32 bytes that stand in front of it."""
+        parts = (self.fingerprint, self._model_tag, self._adapters.digest(adapter), tokens)
+        return hashlib.sha256(repr(parts).encode()).digest()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from homing_core.errors import InternalError, OverloadedError
 from homing_inference.llama.model import LoadedModel
-from homing_inference.llama.sequences import BATCH_TOKENS, PINNED_PREFIXES, Sequences
+from homing_inference.llama.old_sequences import BATCH_TOKENS, PINNED_PREFIXES, Sequences
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
