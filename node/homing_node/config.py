@@ -6,13 +6,17 @@ overrides the key `port` of the section `[listen]`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
 DEFAULT_PORT: Final = 47100
 _MOST_PORT = 65535
 _LEAST_CONTEXT = 512
+_MOST_SEQUENCES = 64
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -75,32 +79,111 @@ class DiscoverySection:
 
 @dataclass(frozen=True, slots=True)
 class ModelSection:
-    """`[model]`: what this node runs.
+    """`[model]`: what this node runs, and with how much of the machine.
 
     Attributes:
         name: catalog name or path of a GGUF file; empty takes the product's own.
+        also: further models, each loaded when it is asked for and unloaded when room is needed.
         stand_in: take a stand-in model instead of the product's own.
         context_tokens: prompt and answer together; 0 is the model's own, capped by the engine.
-        threads: 0 lets the engine choose.
+        max_sequences: answers that one model writes at once.
+        cache_tokens: tokens of all conversations that one model holds; 0 lets the engine choose.
+        threads: 0 shares the cores with the other engines on the machine.
         gpu_layers: layers to put on an accelerator.
+        memory_mib: MiB for all loaded models together; 0 is three quarters of the machine's.
+        checkpoint_mib: MiB of memory in which one model keeps conversations to go on with.
+        state_mib: MiB on disk for the beginnings that many requests share, over all models.
+        adapters: LoRA adapters of the default model: the name to ask for, and the GGUF file.
     """
 
     name: str = ""
+    also: tuple[str, ...] = ()
     stand_in: bool = False
     context_tokens: int = 8192
+    max_sequences: int = 8
+    cache_tokens: int = 0
     threads: int = 0
     gpu_layers: int = 0
+    memory_mib: int = 0
+    checkpoint_mib: int = 512
+    state_mib: int = 1024
+    adapters: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.context_tokens != 0 and self.context_tokens < _LEAST_CONTEXT:
-            msg = f"model.context_tokens is below {_LEAST_CONTEXT}; 0 takes the model's own"
+        """Check the ranges and names."""
+        for key, number in (
+            ("context_tokens", self.context_tokens),
+            ("cache_tokens", self.cache_tokens),
+        ):
+            if number != 0 and number < _LEAST_CONTEXT:
+                msg = f"model.{key} is below {_LEAST_CONTEXT}; 0 {_ZERO[key]}"
+                raise ValueError(msg)
+        if not 1 <= self.max_sequences <= _MOST_SEQUENCES:
+            msg = f"model.max_sequences is not between 1 and {_MOST_SEQUENCES}"
             raise ValueError(msg)
-        if self.threads < 0:
-            msg = "model.threads is negative; 0 lets the engine choose"
+        for key in ("threads", "gpu_layers", "memory_mib", "checkpoint_mib", "state_mib"):
+            if getattr(self, key) < 0:
+                msg = f"model.{key} is negative; 0 {_ZERO[key]}"
+                raise ValueError(msg)
+        named = [text.strip() for text in self.also]
+        if not all(named):
+            msg = "model.also holds an empty name"
             raise ValueError(msg)
-        if self.gpu_layers < 0:
-            msg = "model.gpu_layers is negative; 0 uses no accelerator"
+        twice = sorted({text for text in named if named.count(text) > 1 or text == self.name})
+        if twice:
+            msg = f"model.also names {twice[0]!r} twice"
+            raise ValueError(msg)
+        for name, path in self.adapters.items():
+            if not _NAME.fullmatch(name) or not path.strip():
+                msg = f"model.adapters: {name!r} needs a plain name and the path of a file"
+                raise ValueError(msg)
+
+
+_ZERO: Final = {
+    "context_tokens": "takes the model's own",
+    "cache_tokens": "lets the engine choose",
+    "threads": "lets the engine choose",
+    "gpu_layers": "uses no accelerator",
+    "memory_mib": "is three quarters of the machine's",
+    "checkpoint_mib": "keeps no conversation",
+    "state_mib": "keeps nothing on disk",
+}
+"""What 0 means for a key of `[model]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamSection:
+    """`[upstream.NAME]`: a model behind another server, served under `NAME`.
+
+    Attributes:
+        url: base address of an OpenAI-compatible API, such as `http://127.0.0.1:11434/v1`.
+        model: what that server calls the model; empty takes the first one that it lists.
+        key_file: file that holds the API key; empty for none.
+        allow_insecure: whether an `http` address of another machine may be used: the network sees
+            every word.
+    """
+
+    url: str = ""
+    model: str = ""
+    key_file: str = ""
+    allow_insecure: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the address."""
+        try:
+            parts = urlsplit(self.url)
+            _ = parts.port
+        except ValueError:
+            parts = urlsplit("")
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            msg = "upstream url is no address such as http://127.0.0.1:11434/v1"
+            raise ValueError(msg)
+        if parts.username or parts.password:
+            msg = "upstream url holds a password; name a key_file instead"
+            raise ValueError(msg)
+        loopback = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+        if parts.scheme == "http" and not loopback and not self.allow_insecure:
+            msg = "upstream url is http to another machine; use https, or set allow_insecure"
             raise ValueError(msg)
 
 
@@ -154,8 +237,19 @@ class NodeConfig:
     listen: ListenSection = field(default_factory=ListenSection)
     discovery: DiscoverySection = field(default_factory=DiscoverySection)
     model: ModelSection = field(default_factory=ModelSection)
+    upstream: dict[str, UpstreamSection] = field(default_factory=dict[str, UpstreamSection])
     generations: GenerationsSection = field(default_factory=GenerationsSection)
     pairing: PairingSection = field(default_factory=PairingSection)
+
+    def __post_init__(self) -> None:
+        """Check the names of the models."""
+        for name in self.upstream:
+            if not _NAME.fullmatch(name):
+                msg = f"upstream {name!r} is not a plain name of at most 64 characters"
+                raise ValueError(msg)
+            if name in self.model.also:
+                msg = f"upstream {name!r} is named in model.also too"
+                raise ValueError(msg)
 
 
 def _check_port(key: str, port: int) -> None:

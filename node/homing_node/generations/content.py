@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from homing_core.canonical import JsonValue, sha256_json
 from homing_core.errors import InvalidDataError
@@ -15,22 +15,38 @@ if TYPE_CHECKING:
     from homing_core.generation import GenerateRequest
 
 # The id is the key; when and how urgently it runs is not what is asked, and a phone that repeats
-# itself after a while may well have less time left.
-_NOT_CONTENT = ("id", "priority", "deadline_ms")
+# itself after a while may well have less time left. The owner is the asking device, by which
+# generations are kept apart anyway.
+_NOT_CONTENT = frozenset({"id", "priority", "deadline_ms", "owner"})
 
 
 def content_digest(request: GenerateRequest) -> str:
     """SHA-256 (hex) of everything that makes the answer: messages, tools, model, sampling.
 
+    What has its default value is as good as not said, so a kind of wish that was invented later
+    changes nothing for those who do not know it.
+
     Raises:
         InvalidDataError: the request holds a value that has no canonical form, such as NaN.
     """
     try:
-        plain = cast("dict[str, JsonValue]", _plain(request))
-        return sha256_json({key: plain[key] for key in plain if key not in _NOT_CONTENT})
+        said = {field.name: getattr(request, field.name) for field in fields(request)}
+        return sha256_json(
+            {
+                field.name: _plain(said[field.name])
+                for field in fields(request)
+                if field.name not in _NOT_CONTENT and said[field.name] != _default(field)
+            }
+        )
     except (ValueError, TypeError, RecursionError) as error:
         msg = "the request holds a value that has no JSON form"
         raise InvalidDataError(msg, "Send finite numbers and plain values.") from error
+
+
+def _default(field: Field[Any]) -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
 
 
 def _plain(value: object) -> JsonValue:

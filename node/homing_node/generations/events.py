@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from homing_core.canonical import canonical_json
 from homing_core.errors import ConflictError, InvalidDataError
-from homing_core.generation import Numbered, TextDelta, ThinkingDelta, ToolCallEvent
+from homing_core.generation import (
+    Failed,
+    Numbered,
+    Sampled,
+    TextDelta,
+    ThinkingDelta,
+    TokenLogprobs,
+    ToolCallEvent,
+)
 
 if TYPE_CHECKING:
     from homing_core.generation import GenerationEvent
@@ -15,6 +23,8 @@ if TYPE_CHECKING:
 
 _OVERHEAD_BYTES = 200
 """What an event costs in memory besides its text."""
+_ENTRY_BYTES = 100
+"""What a token or a name with its probability costs besides its text."""
 
 
 class EventLog:
@@ -104,6 +114,19 @@ def event_bytes(event: GenerationEvent) -> int:
         case TextDelta() | ThinkingDelta():
             return _OVERHEAD_BYTES + len(event.text)
         case ToolCallEvent():
-            return _OVERHEAD_BYTES + len(canonical_json(event.call.arguments))
+            names = () if event.signals is None else event.signals.names
+            written = len(event.call.name) + len(canonical_json(event.call.arguments))
+            return _OVERHEAD_BYTES + written + sum(_ENTRY_BYTES + len(name.name) for name in names)
+        case TokenLogprobs():
+            return _OVERHEAD_BYTES + sum(
+                _ENTRY_BYTES * (1 + len(token.top))
+                + len(token.text)
+                + sum(len(text) for text, _ in token.top)
+                for token in event.tokens
+            )
+        case Failed():
+            return _OVERHEAD_BYTES + len(event.what) + len(event.hint)
+        case Sampled():
+            return _OVERHEAD_BYTES + event_bytes(event.event)
         case _:
             return _OVERHEAD_BYTES
