@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from homing_agent.runtime.model_host import Phase
 from homing_core.errors import HomingError
 from homing_core.generation import Failed
-from homing_inference.engine import EngineInfo, WarmedPrefix
+from homing_inference.engine import EngineInfo, EngineState, WarmedPrefix
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from homing_agent.runtime.model_host import ModelHost
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
     from homing_core.messages import Message
+    from homing_core.scoring import ScoreRequest, ToolScores
     from homing_core.tools import ToolSpec
     from homing_inference.engine import Engine
 
@@ -50,6 +51,12 @@ class LocalEngine:
         )
 
     @property
+    def state(self) -> EngineState:
+        """How busy it is; idle until it is there."""
+        engine = self._host.engine
+        return EngineState() if engine is None else engine.state
+
+    @property
     def ready(self) -> bool:
         """Whether the model is in memory."""
         return self._host.status.phase is Phase.READY
@@ -70,6 +77,14 @@ class LocalEngine:
     ) -> WarmedPrefix:
         """See `Engine.warm`; waits for the model."""
         return await (await self._engine()).warm(messages, tools, thinking)
+
+    async def score(self, request: ScoreRequest) -> ToolScores:
+        """See `Engine.score`; waits for the model."""
+        return await (await self._engine()).score(request)
+
+    async def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.embed`; waits for the model."""
+        return await (await self._engine()).embed(texts)
 
     async def close(self) -> None:
         """Stop loading and free the model."""

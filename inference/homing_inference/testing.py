@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from homing_core.errors import HomingError, TooLongError, UnavailableError
-from homing_core.generation import (
-    Done,
-    Failed,
-    FinishReason,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallEvent,
-    Usage,
-)
+from homing_core.errors import HomingError, TooLongError, UnavailableError, UsageError
+from homing_core.generation import Done, Failed
 from homing_core.messages import Role
+from homing_core.scoring import NameScore, ToolScores
 
-from homing_inference.engine import EngineInfo, WarmedPrefix
+from homing_inference.engine import EngineInfo, EngineState, WarmedPrefix
+from homing_inference.script import play
+from homing_inference.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -27,16 +23,21 @@ if TYPE_CHECKING:
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
     from homing_core.ids import GenerationId
     from homing_core.messages import Message
+    from homing_core.scoring import ScoreRequest
     from homing_core.tools import ToolSpec
 
-Step: TypeAlias = "GenerationEvent | asyncio.Event | HomingError | str"
-"""An event; a gate, at which the answer waits until it is set; an error, which ends the answer; or
-a text, short for a `TextDelta`."""
+    from homing_inference.script import Played, Step
 
-SCRIPTED: EngineInfo = EngineInfo(
-    model="scripted", quantization="BF16", context_tokens=4096, chat_format="plain", can_think=False
+SCRIPTED: Final = EngineInfo(
+    model="scripted",
+    quantization="BF16",
+    context_tokens=4096,
+    chat_format="plain",
+    can_think=False,
+    max_sequences=8,
 )
-_CHARACTERS_A_TOKEN = 4
+_MAX_WAITING: Final = 64
+_CHARACTERS_A_TOKEN: Final = 4
 
 
 @dataclass
@@ -47,24 +48,37 @@ class _Script:
 
 
 class ScriptedEngine:
-    """An `Engine` that plays scripts and remembers what it was asked. Runs one at a time.
+    """An `Engine` that plays scripts and remembers what it was asked.
 
-    A script without a last event gets one, and a `Usage` before it: tokens are counted as a quarter
-    of the characters, and those of a warmed prefix as cached.
+    Several run at once, as many as `info` says; others wait, persons before jobs. A script without
+    a last event gets one, and a `Usage` before it: tokens are counted as a quarter of the
+    characters, and those of a warmed prefix as cached. Each of several answers to one prompt plays
+    a script of its own while there are any, and then the last one again.
 
     Attributes:
         requests: every request in the order in which they were taken up.
+        scored: every request to score.
+        embedded: every text to embed.
         warmed: what every `warm` was given.
         cancelled: ids of generations whose generator was closed before its last event.
         closed: whether `close` was called.
     """
 
-    def __init__(self, *answers: Sequence[Step] | str, info: EngineInfo = SCRIPTED) -> None:
-        """Play each of `answers` once, in order."""
+    def __init__(
+        self,
+        *answers: Sequence[Step] | str,
+        info: EngineInfo = SCRIPTED,
+        max_waiting: int = _MAX_WAITING,
+    ) -> None:
+        """Play each of `answers` once, in order; at most `max_waiting` requests wait."""
         self._info = info
         self._scripts: list[_Script] = []
-        self._turn = asyncio.Lock()
+        self._scores: ToolScores | HomingError | None = None
+        self._slots = Slots(info.max_sequences, max_waiting)
+        self._prefixes: dict[str, WarmedPrefix] = {}
         self.requests: list[GenerateRequest] = []
+        self.scored: list[ScoreRequest] = []
+        self.embedded: list[str] = []
         self.warmed: list[tuple[tuple[Message, ...], tuple[ToolSpec, ...], Thinking]] = []
         self.cancelled: list[GenerationId] = []
         self.closed = False
@@ -75,6 +89,12 @@ class ScriptedEngine:
     def info(self) -> EngineInfo:
         """What it claims to serve."""
         return self._info
+
+    @property
+    def state(self) -> EngineState:
+        """How many run and wait, and what is warm."""
+        warm = tuple(self._prefixes.values())
+        return EngineState(self._slots.running, self._slots.waiting, warm=warm)
 
     def answer(
         self,
@@ -91,20 +111,32 @@ class ScriptedEngine:
         """
         self._scripts.append(_Script(steps, when, times))
 
+    def score_as(self, scores: ToolScores | HomingError) -> None:
+        """Answer every `score` with this; an error is raised."""
+        self._scores = scores
+
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[GenerationEvent, None]:
         """The next fitting script; see `Engine.generate`."""
         ended = False
         try:
-            async with self._turn:
-                self.requests.append(request)
-                for step in self._play(request):
-                    if isinstance(step, asyncio.Event):
-                        await step.wait()
-                        continue
-                    await asyncio.sleep(0)  # others get a turn, as with a real engine
-                    ended = isinstance(step, Done | Failed)
-                    yield step
+            await self._slots.enter(request.priority, request.deadline_ms)
+        except HomingError as error:
+            yield Failed.from_error(error)
+            return
+        except asyncio.CancelledError:
+            self.cancelled.append(request.id)
+            raise
+        try:
+            self.requests.append(request)
+            for step in self._play(request):
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                    continue
+                await asyncio.sleep(0)  # others get a turn, as with a real engine
+                ended = isinstance(step, Done | Failed)
+                yield step
         finally:
+            self._slots.leave()
             if not ended:
                 self.cancelled.append(request.id)
 
@@ -112,35 +144,77 @@ class ScriptedEngine:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
     ) -> WarmedPrefix:
         """Remember the prefix; see `Engine.warm`."""
-        if self.closed:
-            raise _closed()
+        self._check_open()
         prefix = _system(messages), tuple(tools), thinking
         tokens = _tokens(*prefix[:2])
-        if tokens >= self._info.context_tokens:
-            raise _too_long(tokens, self._info.context_tokens)
+        self._check_room(tokens)
         self.warmed.append(prefix)
-        return WarmedPrefix(tokens, hashlib.sha256(repr(prefix).encode()).hexdigest())
+        warmed = WarmedPrefix(tokens, hashlib.sha256(repr(prefix).encode()).hexdigest())
+        self._prefixes[warmed.sha256] = warmed
+        return warmed
+
+    async def score(self, request: ScoreRequest) -> ToolScores:
+        """What `score_as` said; else every tool, and writing no call, is equally likely."""
+        self._check_open()
+        if not request.tools:
+            msg = "there is no tool to score"
+            raise UsageError(msg, "Name at least one.")
+        tokens = _tokens(request.messages, request.tools)
+        self._check_room(tokens)
+        self.scored.append(request)
+        if isinstance(self._scores, HomingError):
+            raise self._scores
+        even = -math.log(len(request.tools))
+        names = tuple(NameScore(tool.name, even, even) for tool in request.tools)
+        half = math.log(0.5)
+        cached = self._cached(request)
+        return self._scores or ToolScores(names, half, half, tokens, cached, len(names))
+
+    async def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+        """Vectors of eight numbers that depend on nothing but the text; see `Engine.embed`."""
+        self._check_open()
+        for text in texts:
+            self._check_room(len(text) // _CHARACTERS_A_TOKEN)
+        self.embedded.extend(texts)
+        return tuple(_vector(text) for text in texts)
 
     async def close(self) -> None:
         """Remember that it was closed; later requests fail."""
         self.closed = True
 
-    def _play(self, request: GenerateRequest) -> list[GenerationEvent | asyncio.Event]:
-        tokens = _tokens(request.messages, request.tools)
-        limit = min(self._info.context_tokens, request.max_context_tokens or tokens + 1)
-        script = self._fitting(request)
-        error: HomingError | None = None
+    def _check_open(self) -> None:
         if self.closed:
-            error = _closed()
-        elif tokens >= limit:
-            error = _too_long(tokens, limit)
-        elif script is None:
-            error = UnavailableError("no answer is scripted for this request")
-        if script is None or error is not None:
-            return [Failed.from_error(error or _closed())]
-        if script.left is not None:
-            script.left -= 1
-        return self._complete(request, tokens, script.steps)
+            raise _closed()
+
+    def _check_room(self, tokens: int, limit: int = 0) -> None:
+        most = min(self._info.context_tokens, limit or tokens + 1)
+        if tokens >= most:
+            msg = f"the request would take {tokens} tokens, but the model holds {most}, "
+            raise TooLongError(msg + "answer included", "Shorten it.")
+
+    def _play(self, request: GenerateRequest) -> list[Played]:
+        try:
+            self._check_open()
+            tokens = _tokens(request.messages, request.tools)
+            self._check_room(tokens, request.max_context_tokens)
+            answers = self._answers(request)
+        except HomingError as error:
+            return [Failed.from_error(error)]
+        return play(answers, request, tokens, self._cached(request))
+
+    def _answers(self, request: GenerateRequest) -> list[tuple[Step, ...]]:
+        answers: list[tuple[Step, ...]] = []
+        for _ in range(max(request.samples, 1)):
+            script = self._fitting(request)
+            if script is None:
+                break
+            if script.left is not None:
+                script.left -= 1
+            answers.append(script.steps)
+        if not answers:
+            msg = "no answer is scripted for this request"
+            raise UnavailableError(msg)
+        return answers + answers[-1:] * (request.samples - len(answers))
 
     def _fitting(self, request: GenerateRequest) -> _Script | None:
         for script in self._scripts:
@@ -148,24 +222,9 @@ class ScriptedEngine:
                 return script
         return None
 
-    def _complete(
-        self, request: GenerateRequest, tokens: int, steps: Sequence[Step]
-    ) -> list[GenerationEvent | asyncio.Event]:
-        played: list[GenerationEvent | asyncio.Event] = []
-        for step in steps:
-            if isinstance(step, HomingError):
-                played.append(Failed.from_error(step))
-            else:
-                played.append(TextDelta(step) if isinstance(step, str) else step)
-        if not played or not isinstance(played[-1], Done | Failed):
-            calls = any(isinstance(step, ToolCallEvent) for step in played)
-            played.append(Done(FinishReason.TOOL_CALLS if calls else FinishReason.STOP))
-        if isinstance(played[-1], Done) and not any(isinstance(step, Usage) for step in played):
-            prefix = _system(request.messages), request.tools, request.thinking
-            cached = _tokens(*prefix[:2]) if prefix in self.warmed else 0
-            written = sum(isinstance(step, TextDelta | ThinkingDelta) for step in played)
-            played.insert(len(played) - 1, Usage(tokens, cached, written, 0.0, 0.0))
-        return played
+    def _cached(self, request: GenerateRequest | ScoreRequest) -> int:
+        prefix = _system(request.messages), request.tools, request.thinking
+        return _tokens(*prefix[:2]) if prefix in self.warmed else 0
 
 
 def _system(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -178,9 +237,10 @@ def _tokens(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> int:
     return (written + described) // _CHARACTERS_A_TOKEN
 
 
-def _too_long(count: int, limit: int) -> TooLongError:
-    msg = f"the request would take {count} tokens, but the model holds {limit}, answer included"
-    return TooLongError(msg, "Shorten it.")
+def _vector(text: str) -> tuple[float, ...]:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]
+    numbers = [byte - 127.5 for byte in digest]
+    return tuple(number / math.hypot(*numbers) for number in numbers)
 
 
 def _closed() -> UnavailableError:

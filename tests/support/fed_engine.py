@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from homing_inference.engine import EngineInfo, WarmedPrefix
+from homing_core.errors import UsageError
+from homing_inference.engine import EngineInfo, EngineState, WarmedPrefix
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
     from homing_core.messages import Message
+    from homing_core.scoring import ScoreRequest, ToolScores
     from homing_core.tools import ToolSpec
 
 INFO = EngineInfo("fed-1b:bf16", "BF16", 4096, "plain", can_think=False, stand_in=True)
@@ -23,6 +25,7 @@ class FedEngine:
     Attributes:
         started: every request, as it begins.
         closed: ids of generations whose generator was closed.
+        state: how busy it claims to be.
     """
 
     def __init__(self, info: EngineInfo = INFO) -> None:
@@ -32,6 +35,7 @@ class FedEngine:
         self.started: asyncio.Queue[GenerateRequest] = asyncio.Queue()
         self.closed: asyncio.Queue[str] = asyncio.Queue()
         self.is_closed = False
+        self.state = EngineState()
 
     @property
     def info(self) -> EngineInfo:
@@ -62,6 +66,18 @@ class FedEngine:
         """Nothing is computed."""
         del messages, tools, thinking
         return WarmedPrefix(0, "")
+
+    async def score(self, request: ScoreRequest) -> ToolScores:
+        """It cannot."""
+        del request
+        msg = "this engine cannot score tools"
+        raise UsageError(msg)
+
+    async def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+        """It cannot."""
+        del texts
+        msg = "this engine cannot turn texts into vectors"
+        raise UsageError(msg)
 
     async def close(self) -> None:
         """Remember that it was closed."""

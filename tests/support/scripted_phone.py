@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from homing_client.readiness import Happening
     from homing_core.generation import GenerateRequest
     from homing_inference.engine import Engine
-    from homing_inference.testing import Step
+    from homing_inference.script import Step
 
 _INFO = EngineInfo(
     model="scripted",
