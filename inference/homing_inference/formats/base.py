@@ -26,12 +26,18 @@ class Prompt:
             that they can be computed once; 0 if the template mixes them with the conversation.
         starts_in_thinking: whether the model's first token already stands inside a think block.
         continues_text: whether it goes on behind words of the same answer.
+        cuts: ascending offsets behind the prefix, each right before a control mark, up to which
+            a later prompt of the same conversation will be the same: where the last user turn
+            opens and where the answer to it does. Behind a tool's result there may be one more,
+            where the present answer opens; it holds until the user speaks again, since templates
+            may then drop what the model thought between its calls.
     """
 
     text: str
     prefix_length: int
     starts_in_thinking: bool = False
     continues_text: bool = False
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,11 +66,14 @@ class Renderer:
         else:
             text = self._render(plain, offered, thinking, opening=True)
         prefix = self._prefix(plain, offered, thinking, text)
+        prefix_length = len(prefix) if text.startswith(prefix) else 0
+        answered = plain[:-1] if continue_last else plain
         return Prompt(
             text,
-            len(prefix) if text.startswith(prefix) else 0,
+            prefix_length,
             starts_in_thinking=_in_thinking(text, continued=continue_last),
             continues_text=continue_last and bool(messages[-1].text),
+            cuts=self._cuts(answered, offered, thinking, text, prefix_length),
         )
 
     def prefix(
@@ -125,6 +128,34 @@ class Renderer:
         # mark has the same tokens alone as within the whole prompt.
         marks = list(_TURN_MARK.finditer(shared, max(0, len(shared) - _MAX_TURN_OPENING)))
         return shared[: marks[-1].start()] if marks else shared
+
+    def _cuts(
+        self,
+        messages: list[_Plain],
+        tools: list[_Plain],
+        thinking: Thinking,
+        text: str,
+        prefix_length: int,
+    ) -> tuple[int, ...]:
+        """See `Prompt.cuts`: what the prompt has in common with the one of the user's next turn.
+
+        Words of people cannot pose as marks: what looks like one in them is broken up before.
+        """
+        word = _SENTINELS[0]
+        answer = {"role": Role.ASSISTANT.value, "content": word, "reasoning_content": ""}
+        try:
+            later = self._render([*messages, answer, _user(word)], tools, thinking, opening=True)
+        except InvalidDataError:  # it wants other roles in turn, so nobody knows what comes later
+            return ()
+        shared = commonprefix([text, later])  # noqa: RUF071  # characters are meant
+        marks = list(_TURN_MARK.finditer(shared, prefix_length))
+        if not marks:
+            return ()
+        opening, answer_opens = marks[-1][0], marks[-1].start()
+        cuts = {text.rfind(opening, 0, answer_opens), answer_opens}
+        if messages[-1]["role"] == Role.TOOL.value:
+            cuts.add(text.rfind(opening))
+        return tuple(sorted(cut for cut in cuts if cut > prefix_length))
 
     def _continued(self, messages: list[_Plain], tools: list[_Plain], thinking: Thinking) -> str:
         """The prompt up to where the last message's words, thoughts or calls end."""

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from homing_core.messages import Part
     from homing_core.tools import ToolSpec
 
-    from homing_inference.formats.base import ChatFormat
+    from homing_inference.formats.base import ChatFormat, Prompt
 
+_MARK: Final = re.compile(CONTROL_LIKE)
 _CUT: Final = "\ufdd1"
 """A noncharacter: Unicode keeps it for use inside a program, text never carries a meaning in it."""
 
@@ -41,12 +42,18 @@ class TokenizedPrompt:
         prefix_tokens: how many of them system message and tools account for; 0 if unknown.
         starts_in_thinking: whether the first token of the answer stands inside a think block.
         continues_text: whether the answer goes on with text that has begun.
+        cuts: counts of tokens, ascending, each more than `prefix_tokens` and less than all, at
+            which a computation of the prompt should stop and keep its state for later turns; see
+            `Prompt.cuts`.
+        prefix_sha256: of the prefix's text, hex; the same as `TokenizedPrefix` gives.
     """
 
     tokens: tuple[int, ...]
     prefix_tokens: int
     starts_in_thinking: bool
     continues_text: bool = False
+    cuts: tuple[int, ...] = ()
+    prefix_sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +115,16 @@ class PromptWriter:
             request.thinking,
             continue_last=request.continue_last,
         )
-        prefix = self._tokens(rendered.text[: rendered.prefix_length], leading=True)
+        head = rendered.text[: rendered.prefix_length]
+        prefix = self._tokens(head, leading=True)
         rest = self._tokens(rendered.text[rendered.prefix_length :], leading=not prefix)
         return TokenizedPrompt(
-            (*prefix, *rest), len(prefix), rendered.starts_in_thinking, rendered.continues_text
+            (*prefix, *rest),
+            len(prefix),
+            rendered.starts_in_thinking,
+            rendered.continues_text,
+            cuts=tuple(len(prefix) + cut for cut in self._cuts(rendered, rest)),
+            prefix_sha256=_digest(head),
         )
 
     def prefix(
@@ -127,8 +140,26 @@ class PromptWriter:
             [self._defused_tool(tool) for tool in tools],
             thinking,
         )
-        digest = hashlib.sha256(text.replace(_CUT, "").encode("utf-8", "replace")).hexdigest()
-        return TokenizedPrefix(tuple(self._tokens(text, leading=True)), digest)
+        return TokenizedPrefix(tuple(self._tokens(text, leading=True)), _digest(text))
+
+    def _cuts(self, prompt: Prompt, rest: list[int]) -> list[int]:
+        """The prompt's cuts, as places in the tokens of what follows the prefix.
+
+        The nth mark of a text is the nth token of this mark: texts of people hold none. So nothing
+        has to be tokenized apart, which some vocabularies would do in another way.
+        """
+        text = prompt.text[prompt.prefix_length :]
+        cuts: list[int] = []
+        for cut in (cut - prompt.prefix_length for cut in prompt.cuts):
+            mark = _MARK.match(text, cut)
+            token = self._vocabulary.tokenize(mark[0]) if mark is not None else []
+            if mark is None or len(token) != 1:
+                continue  # this model's vocabulary knows no such mark
+            places = [place for place, each in enumerate(rest) if each == token[0]]
+            before = text.count(mark[0], 0, cut)
+            if len(places) == text.count(mark[0]) and places[before] > 0:
+                cuts.append(places[before])
+        return cuts
 
     def _tokens(self, text: str, *, leading: bool) -> list[int]:
         if not text:
@@ -204,3 +235,7 @@ class PromptWriter:
 
     def _cut_mapping(self, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         return {self._cut_value(key): self._cut_json(item) for key, item in value.items()}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.replace(_CUT, "").encode("utf-8", "replace")).hexdigest()

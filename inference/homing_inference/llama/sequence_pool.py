@@ -1,4 +1,4 @@
-"""What the choice of a beginning needs of the sequences, so that it can be tested without a model."""
+"""What the choice of a beginning needs of the sequences; it is tested on a pool without a model."""
 
 from __future__ import annotations
 
