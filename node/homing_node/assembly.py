@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from homing_agent.runtime.localsocket import add_local_port
 from homing_agent.runtime.lock import DataDirLock
 from homing_agent.runtime.logs import get_logger
-from homing_agent.runtime.model_host import ModelHost, Phase
+from homing_agent.runtime.model_host import Phase
 from homing_agent.runtime.paths import prepare_data_dir
 from homing_core.clock import SystemClock
 from homing_core.labels import clean_label
@@ -31,6 +31,8 @@ from homing_node.binding import bind_tls
 from homing_node.describe import NodeFacts
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
+from homing_node.models.memory import memory_budget
+from homing_node.models.pool import ModelPool
 from homing_node.pairing import PairingDoor
 from homing_node.rpc.control_service import ControlService
 from homing_node.rpc.health import Health
@@ -42,7 +44,6 @@ from homing_node.rpc.servers import control_server, main_server
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
-    from homing_agent.runtime.model_host import ModelSource
     from homing_agent.runtime.paths import ProgramPaths
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from homing_discovery.boundaries import Announcer
 
     from homing_node.config import NodeConfig
+    from homing_node.models.pool import ConfiguredModel
 
 _SWEEP_S = 30.0
 _GRACE_S = 1.0
@@ -69,14 +71,14 @@ class NodeOptions:
     Attributes:
         paths: where it keeps its things.
         config: how it is set.
-        source: where its model comes from.
+        models: what it may serve, the default first.
         announcer: makes what announces it on the local network.
         clock: for everything it stores.
     """
 
     paths: ProgramPaths
     config: NodeConfig
-    source: ModelSource
+    models: tuple[ConfiguredModel, ...]
     announcer: Callable[[Announcement, tuple[str, ...]], Announcer] = _announcer
     clock: Clock = field(default_factory=SystemClock)
 
@@ -89,7 +91,7 @@ class RunningNode:
         facts: who it is.
         port: of its main server.
         addresses: where that is reached, `host:port`, best first; asked anew each time.
-        models: what it serves, or will.
+        models: what it may serve, and which of it is in memory.
         generations: what it runs.
         store: whom it knows.
     """
@@ -97,7 +99,7 @@ class RunningNode:
     facts: NodeFacts
     port: int
     addresses: Callable[[], tuple[str, ...]]
-    models: ModelHost
+    models: ModelPool
     generations: Generations
     store: TrustStore
 
@@ -118,7 +120,7 @@ def homing_version() -> str:
 
 @contextlib.asynccontextmanager
 async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenerator[RunningNode]:
-    """Run a node for the length of a block. It answers at once; its model comes when it comes.
+    """Run a node for the length of a block. It answers at once; its models come when they come.
 
     Leaving the block lets running generations go on for the configured time, then ends everything.
 
@@ -128,7 +130,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
 
     Raises:
         ConflictError: another daemon runs on the data directory, or the port is in use.
-        ConfigError: a folder, an address or a limit is not usable.
+        ConfigError: a folder, an address, a model's name or a limit is not usable.
         IntegrityError: the identity or the trust store is damaged.
     """
     config, clock = options.config, options.clock
@@ -141,8 +143,9 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.callback(store.close)
 
         facts = NodeFacts(identity.device_id, node_name(config), homing_version())
-        models = ModelHost(config.model.name or "default", options.source)
-        generations = Generations(GenerationTable(_limits(config), clock), models.engine_for)
+        budget = memory_budget(config.model.memory_mib)
+        models = ModelPool(options.models, budget_bytes=budget, clock=clock)
+        generations = Generations(GenerationTable(_limits(config), clock), models)
         calls, health = LiveCalls(), Health()
 
         server = main_server(
@@ -217,7 +220,7 @@ def _background(  # noqa: PLR0913, PLR0917  # everything that goes on by itself,
     options: NodeOptions,
     node: DeviceId,
     port: int,
-    models: ModelHost,
+    models: ModelPool,
     generations: Generations,
     health: Health,
 ) -> list[Coroutine[Any, Any, None]]:
@@ -235,11 +238,14 @@ async def _sweep(generations: Generations) -> None:
         generations.sweep()
 
 
-async def _tell_health(models: ModelHost, health: Health) -> None:
-    status = models.status
+async def _tell_health(models: ModelPool, health: Health) -> None:
+    """Whether the default can answer: at once, or after it was loaded once more."""
+    default = models.default
+    status = default.status
     while True:
-        await health.set(serving=status.phase is Phase.READY)
-        status = await models.after(status)
+        known = default.info is not None
+        await health.set(serving=known and status.phase is not Phase.FAILED)
+        status = await default.after(status)
 
 
 async def _announce(announcer: Announcer) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlsplit
+
+from homing_core.errors import UsageError
+from homing_inference.upstream.server import UpstreamServer
 
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
 DEFAULT_PORT: Final = 47100
@@ -156,11 +158,10 @@ class UpstreamSection:
     """`[upstream.NAME]`: a model behind another server, served under `NAME`.
 
     Attributes:
-        url: base address of an OpenAI-compatible API, such as `http://127.0.0.1:11434/v1`.
-        model: what that server calls the model; empty takes the first one that it lists.
+        url: of an OpenAI-compatible server, such as `http://127.0.0.1:11434`.
+        model: what that server calls the model; empty where it serves just one.
         key_file: file that holds the API key; empty for none.
-        allow_insecure: whether an `http` address of another machine may be used: the network sees
-            every word.
+        allow_insecure: whether `http` may leave the home's own network: others may see every word.
     """
 
     url: str = ""
@@ -171,20 +172,10 @@ class UpstreamSection:
     def __post_init__(self) -> None:
         """Check the address."""
         try:
-            parts = urlsplit(self.url)
-            _ = parts.port
-        except ValueError:
-            parts = urlsplit("")
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            msg = "upstream url is no address such as http://127.0.0.1:11434/v1"
-            raise ValueError(msg)
-        if parts.username or parts.password:
-            msg = "upstream url holds a password; name a key_file instead"
-            raise ValueError(msg)
-        loopback = parts.hostname in {"localhost", "127.0.0.1", "::1"}
-        if parts.scheme == "http" and not loopback and not self.allow_insecure:
-            msg = "upstream url is http to another machine; use https, or set allow_insecure"
-            raise ValueError(msg)
+            _ = UpstreamServer(self.url, allow_insecure=self.allow_insecure).root
+        except UsageError as error:
+            msg = f"{error.what} ({error.hint.rstrip('.')})"
+            raise ValueError(msg) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ async def run_daemon(options: NodeOptions, spectator: Spectator) -> None:
 
 async def _until_stopped(stop: asyncio.Event, node: RunningNode, spectator: Spectator) -> None:
     stopping = asyncio.create_task(stop.wait())
-    model = asyncio.create_task(_follow_model(node.models, spectator))
+    model = asyncio.create_task(_follow_model(node.models.default, spectator))
     try:
         await asyncio.wait({stopping, model}, return_when=asyncio.FIRST_COMPLETED)
         if not stopping.done():
@@ -70,7 +70,7 @@ async def _until_stopped(stop: asyncio.Event, node: RunningNode, spectator: Spec
 
 async def _follow_model(models: ModelHost, spectator: Spectator) -> None:
     status = models.status
-    while status.phase not in {Phase.READY, Phase.FAILED}:
+    while status.phase in {Phase.FETCHING, Phase.LOADING}:
         spectator.model(status)
         status = await models.after(status)
     spectator.model(status)

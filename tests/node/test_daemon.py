@@ -28,7 +28,7 @@ from homing_node.config import DiscoverySection
 from homing_node.daemon import run_daemon
 from rich.console import Console
 from support.fed_engine import FedEngine
-from support.node_rig import LOOPBACK, node_rig, send_raw, within
+from support.node_rig import LOOPBACK, node_rig, only, send_raw, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class Daemon:
         self.source = HeldSource(self.engine, ready=ready)
         self.watcher = Watcher()
         paths = program_paths("homing-node", "node", folder / "node", environ={})
-        options = NodeOptions(paths, config, self.source)
+        options = NodeOptions(paths, config, only(self.source))
         if announcer is not None:
             options = replace(options, announcer=announcer)
         self.task = asyncio.create_task(run_daemon(options, spectator or self.watcher))

@@ -30,6 +30,7 @@ from homing_core.testing import FakeClock
 from homing_inference.testing import ScriptedEngine
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
+from homing_node.testing import OneEngine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fed_engine import FedEngine
@@ -51,13 +52,8 @@ class Rig:
     def __init__(self, limits: GenerationLimits | None = None) -> None:
         self.engine = FedEngine()
         table = GenerationTable(limits or GenerationLimits(), FakeClock())
-        self.generations = Generations(table, self.engine_for)
-
-    def engine_for(self, model: str) -> FedEngine:
-        if model:
-            msg = "this node does not serve that model"
-            raise NotFoundError(msg)
-        return self.engine
+        self.engines = OneEngine(self.engine)
+        self.generations = Generations(table, self.engines)
 
     async def begin(self, request: GenerateRequest | None = None) -> EventLog:
         asked = request or ask()
@@ -96,7 +92,7 @@ async def test_events_arrive_numbered_and_the_last_ends_the_stream() -> None:
 async def test_the_scripted_engine_runs_through_it_as_a_real_one() -> None:
     engine = ScriptedEngine(["Hel", "lo"], [UnavailableError("the engine is gone")])
     table = GenerationTable(GenerationLimits(), FakeClock())
-    generations = Generations(table, lambda _: engine)
+    generations = Generations(table, OneEngine(engine))
     answered, failed = (generations.start(PHONE, ask()) for _ in range(2))
     texts = [item.event async for item in generations.read(answered)]
     assert texts[:2] == [TextDelta("Hel"), TextDelta("lo")]

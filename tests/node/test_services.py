@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import grpc
@@ -80,7 +81,7 @@ async def get_node(phone: Phone) -> NodeInfo:
 async def start(rig: NodeRig, phone: Phone, request: GenerateRequest) -> Events:
     call = generate(phone, request)
     started = await within(rig.engine.started.get())
-    assert started == request
+    assert started == replace(request, owner=phone.identity.device_id)
     return call
 
 

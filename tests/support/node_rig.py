@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import grpc.aio
 import pytest
+from homing_agent.runtime.model_host import ModelStatus, Phase
 from homing_agent.runtime.paths import program_paths
 from homing_agent.runtime.testing import HeldSource
 from homing_core.access import DeviceRole, Scope
@@ -20,6 +21,7 @@ from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.assembly import NodeOptions, RunningNode, running_node
 from homing_node.config import DiscoverySection, ListenSection, NodeConfig, NodeSection
+from homing_node.models.pool import ConfiguredModel
 from homing_node.rpc.control_client import ControlClient
 from homing_proto.codec.events import decode_numbered
 from homing_proto.v1 import inference_pb2, inference_pb2_grpc, node_pb2_grpc
@@ -149,17 +151,33 @@ class NodeRig:
         return await self.stack.enter_async_context(ControlClient.connect(self.paths))
 
 
+def only(source: HeldSource) -> tuple[ConfiguredModel, ...]:
+    """A node's models, where there is one."""
+    return (ConfiguredModel(ModelStatus("default", Phase.UNLOADED), source),)
+
+
 @contextlib.asynccontextmanager
 async def node_rig(
-    folder: Path, config: NodeConfig = LOOPBACK, *, ready: bool = True
+    folder: Path,
+    config: NodeConfig = LOOPBACK,
+    *,
+    ready: bool = True,
+    also: tuple[ConfiguredModel, ...] = (),
 ) -> AsyncGenerator[NodeRig]:
-    """Run a node in `folder`, its model loaded unless `ready` is false."""
+    """Run a node in `folder`, its model loaded unless `ready` is false.
+
+    Args:
+        folder: for everything that it keeps.
+        config: how it is set.
+        ready: whether its default model is loaded at once.
+        also: further models.
+    """
     engine = FedEngine()
     source = HeldSource(engine, ready=ready)
     paths = program_paths("homing-node", "node", folder / "node", environ={})
     stop = asyncio.Event()
     async with (
-        running_node(NodeOptions(paths, config, source), stop) as running,
+        running_node(NodeOptions(paths, config, (*only(source), *also)), stop) as running,
     ):
         if ready:
             await within(running.models.settled())

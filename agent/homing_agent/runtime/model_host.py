@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,8 +14,9 @@ from homing_agent.runtime.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
 
-    from homing_inference.engine import Engine
+    from homing_inference.engine import Engine, EngineInfo
 
 _log = get_logger(__name__)
 
@@ -22,6 +24,7 @@ _log = get_logger(__name__)
 class Phase(Enum):
     """How far the model is."""
 
+    UNLOADED = "not loaded"
     FETCHING = "being fetched"
     LOADING = "loading"
     READY = "ready"
@@ -74,22 +77,46 @@ class ModelSource(Protocol):
         ...
 
 
+class Admission(Protocol):
+    """Lets a model in whose need of memory is known; see `at_once`."""
+
+    def __call__(self, need_bytes: int) -> AbstractAsyncContextManager[None]:
+        """Hold the block's room while the model is loaded; raises `HomingError` if there is none.
+
+        Args:
+            need_bytes: of main memory that the model will take, about.
+        """
+        ...
+
+
+def at_once(need_bytes: int) -> AbstractAsyncContextManager[None]:
+    """Let every model in: whoever runs a single one has nothing to make room with."""
+    del need_bytes
+    return nullcontext()
+
+
 class ModelHost:
     """Holds the engine once it is there. Belongs to one event loop.
 
     Args:
         name: as configured; what to call the model until its own name is known.
         source: where it comes from.
+        status: what is known of it before it is fetched; None if that is its name alone.
+
+    Attributes:
+        error: why it is not available, where its phase says so.
+        info: of the engine that is there, or of the last one that was; None before the first.
     """
 
-    def __init__(self, name: str, source: ModelSource) -> None:
+    def __init__(self, name: str, source: ModelSource, status: ModelStatus | None = None) -> None:
         """Nothing is loaded yet."""
         self._source = source
-        self._status = ModelStatus(name)
+        self._status = status or ModelStatus(name)
         self._changed = asyncio.Event()
         self._engine: Engine | None = None
         self._task: asyncio.Task[None] | None = None
         self.error: HomingError | None = None
+        self.info: EngineInfo | None = None
 
     @property
     def status(self) -> ModelStatus:
@@ -106,12 +133,19 @@ class ModelHost:
         self._task = asyncio.create_task(self._load())
 
     def again(self) -> None:
-        """Begin anew after a failure that may have passed; otherwise nothing happens."""
-        if self._status.phase is not Phase.FAILED:
+        """Begin anew after a failure that may have passed, or after `detach`; else do nothing."""
+        if self._status.phase not in {Phase.FAILED, Phase.UNLOADED}:
             return
         self.error = None
-        self._set(ModelStatus(self._status.name, stand_in=self._status.stand_in))
+        self._set(replace(self._status, phase=Phase.FETCHING))
         self.start()
+
+    def detach(self) -> Engine | None:
+        """Give the engine away, to be closed by the caller; None if it is not there."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            self._set(replace(self._status, phase=Phase.UNLOADED))
+        return engine
 
     async def after(self, seen: ModelStatus) -> ModelStatus:
         """The newest status, as soon as it is another one than `seen`."""
@@ -173,7 +207,7 @@ class ModelHost:
             _log.error("model.load_raised", exc_info=error)
             self._fail(last, InternalError("the model could not be loaded", "See the log."))
         else:
-            info = self._engine.info
+            info = self.info = self._engine.info
             ready = ModelStatus(
                 info.model,
                 Phase.READY,
@@ -187,4 +221,4 @@ class ModelHost:
     def _fail(self, last: ModelStatus, error: HomingError) -> None:
         self.error = error
         _log.error("model.failed", model=last.name, code=error.code.value, what=error.what)
-        self._set(ModelStatus(last.name, Phase.FAILED, stand_in=last.stand_in))
+        self._set(replace(last, phase=Phase.FAILED, step="", done=0, total=0))

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from homing_inference.catalog.gguf_header import check_gguf
+from homing_inference.catalog.local import absolute_path, looks_like_path
+from homing_inference.catalog.models import default_model, find_model
 from homing_inference.catalog.resolve import ensure
 from homing_inference.host import ChildEngine, ModelFile
 
-from homing_agent.runtime.model_host import ModelStatus, Phase
+from homing_agent.runtime.model_host import ModelStatus, Phase, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from homing_inference.catalog.models import ModelRole
+    from homing_inference.catalog.resolve import ModelFile as StoredFile
     from homing_inference.catalog.store import Store
     from homing_inference.engine import Engine
+
+    from homing_agent.runtime.model_host import Admission
+
+_OVERHEAD_BYTES: Final = 150 << 20
+"""Of an engine's process besides weights and cache."""
+_PARAMETERS_A_BYTE: Final = 40_000
+"""Models in use keep at most one byte for each token and this many parameters (0.5B: 12 KiB a
+token; 1.5B: 28 KiB; hybrids and large models less for their size)."""
+_USUAL_CONTEXT: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +42,14 @@ class Wanted:
         name: catalog name or path; empty takes the role's default.
         stand_in: allow a stand-in.
         context_tokens: prompt and answer together; 0 lets the engine choose.
-        threads: 0 lets the engine choose.
+        threads: 0 shares the cores with the other engines of this machine.
         gpu_layers: layers on an accelerator; 0 for none, -1 for all.
+        max_sequences: answers that are written at once; 0 lets the engine choose.
+        cache_tokens: tokens of all conversations that are held; 0 lets the engine choose.
+        state_folder: where beginnings are kept that many requests share; None keeps none.
+        state_bytes: of them at most.
+        checkpoint_bytes: of memory for conversations to go on with.
+        adapters: LoRA adapters by the name to ask for.
     """
 
     role: ModelRole
@@ -37,6 +58,47 @@ class Wanted:
     context_tokens: int = 0
     threads: int = 0
     gpu_layers: int = 0
+    max_sequences: int = 0
+    cache_tokens: int = 0
+    state_folder: Path | None = None
+    state_bytes: int = 0
+    checkpoint_bytes: int = 0
+    adapters: tuple[tuple[str, Path], ...] = ()
+
+
+def expected_status(wanted: Wanted) -> ModelStatus:
+    """What is known of a model that was not loaded yet.
+
+    Raises:
+        NotFoundError: the catalog has no such model.
+    """
+    if looks_like_path(wanted.name):
+        return ModelStatus(absolute_path(Path(wanted.name)).stem, Phase.UNLOADED)
+    entry = (
+        find_model(wanted.name, wanted.role)
+        if wanted.name
+        else default_model(wanted.role, stand_in=wanted.stand_in)
+    )
+    return ModelStatus(
+        entry.name,
+        Phase.UNLOADED,
+        stand_in=entry.stand_in,
+        quantization=entry.quantization,
+        sha256=entry.sha256,
+    )
+
+
+def memory_need(size: int, parameters: int, wanted: Wanted) -> int:
+    """About how many bytes of main memory a model takes.
+
+    Args:
+        size: of its file, bytes.
+        parameters: how many it has.
+        wanted: how it is run.
+    """
+    tokens = wanted.cache_tokens or wanted.context_tokens or _USUAL_CONTEXT
+    cache = tokens * parameters // _PARAMETERS_A_BYTE
+    return size + cache + wanted.checkpoint_bytes + _OVERHEAD_BYTES
 
 
 class CatalogSource:
@@ -52,11 +114,13 @@ class CatalogSource:
         self._wanted = wanted
         self._store = store
 
-    async def load(self, report: Callable[[ModelStatus], None]) -> Engine:
+    async def load(
+        self, report: Callable[[ModelStatus], None], admit: Admission = at_once
+    ) -> Engine:
         """Fetch the file if it is not here, check it, and start the child.
 
         Raises:
-            HomingError: as `ensure` and `ChildEngine.start` say.
+            HomingError: as `ensure`, `admit` and `ChildEngine.start` say.
         """
         wanted = self._wanted
         status = ModelStatus(wanted.name or "default", stand_in=wanted.stand_in)
@@ -81,10 +145,19 @@ class CatalogSource:
             sha256=file.sha256,
         )
         report(loading)
-        return await ChildEngine.start(
-            ModelFile(file.path, file.name, file.stand_in),
-            context_tokens=wanted.context_tokens,
-            threads=wanted.threads,
-            gpu_layers=wanted.gpu_layers,
-            on_progress=lambda share: report(replace(loading, done=int(share * file.size))),
-        )
+        async with admit(await asyncio.to_thread(_need_of, file, wanted)):
+            return await ChildEngine.start(
+                ModelFile(file.path, file.name, file.stand_in),
+                context_tokens=wanted.context_tokens,
+                threads=wanted.threads,
+                gpu_layers=wanted.gpu_layers,
+                on_progress=lambda share: report(replace(loading, done=int(share * file.size))),
+            )
+
+
+def _need_of(file: StoredFile, wanted: Wanted) -> int:
+    try:
+        parameters = check_gguf(file.path).parameters
+    except OSError:
+        parameters = file.size  # the engine will say what is wrong with it
+    return memory_need(file.size, parameters, wanted)

@@ -90,7 +90,6 @@ async def _run(setup: Setup, changes: dict[str, str], *, as_json: bool) -> None:
     import sys  # noqa: PLC0415  # keep help quick
 
     from homing_agent.runtime.logs import configure_logging  # noqa: PLC0415  # as above
-    from homing_agent.runtime.model_source import CatalogSource, Wanted  # noqa: PLC0415  # as above
     from homing_agent.runtime.paths import prepare_data_dir  # noqa: PLC0415  # as above
     from homing_inference.catalog.store import Store  # noqa: PLC0415  # as above
 
@@ -98,22 +97,15 @@ async def _run(setup: Setup, changes: dict[str, str], *, as_json: bool) -> None:
     from homing_node.cli.console import out  # noqa: PLC0415  # as above
     from homing_node.cli.screen import JsonLines, Screen, Silence  # noqa: PLC0415  # as above
     from homing_node.daemon import run_daemon  # noqa: PLC0415  # as above
+    from homing_node.models.sources import configured_models  # noqa: PLC0415  # as above
 
     paths = setup.paths
     config = setup.load(changes)
     prepare_data_dir(paths)
     watched = sys.stderr.isatty()
     configure_logging(config.node.log_level, paths.log_file if watched else None)
-    section = config.model
-    wanted = Wanted(
-        "node",
-        section.name,
-        section.stand_in,
-        section.context_tokens,
-        section.threads,
-        section.gpu_layers,
-    )
-    options = NodeOptions(paths, config, CatalogSource(wanted, Store()))
+    models = configured_models(config, Store(), paths.data_dir / "states")
+    options = NodeOptions(paths, config, models)
     if as_json:
         await run_daemon(options, JsonLines())
     elif out.is_terminal:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 from homing_agent.runtime.logs import get_logger
 from homing_core.errors import HomingError, InternalError, UnavailableError
@@ -13,7 +14,8 @@ from homing_core.generation import Done, Failed, FinishReason, Usage
 from homing_node.generations.content import content_digest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
+    from contextlib import AbstractAsyncContextManager
 
     from homing_core.generation import GenerateRequest, GenerationEvent, Numbered
     from homing_core.ids import DeviceId, GenerationId
@@ -26,18 +28,30 @@ _log = get_logger(__name__)
 _MS = 1000.0
 
 
+class Engines(Protocol):
+    """Shares out engines; see `homing_node.models.pool.ModelPool`."""
+
+    def check(self, model: str) -> None:
+        """Say at once what no waiting would change; raises `HomingError`."""
+        ...
+
+    def lease(self, model: str) -> AbstractAsyncContextManager[Engine]:
+        """A model's engine for the length of a block; waits for it, and raises `HomingError`."""
+        ...
+
+
 class Generations:
     """Starts, attaches to, reads and ends generations. Belongs to one event loop.
 
     Args:
         table: where they are kept.
-        engine_for: the engine for a model's name; raises `HomingError` if there is none now.
+        engines: what runs them.
     """
 
-    def __init__(self, table: GenerationTable, engine_for: Callable[[str], Engine]) -> None:
+    def __init__(self, table: GenerationTable, engines: Engines) -> None:
         """Nothing runs yet."""
         self._table = table
-        self._engine_for = engine_for
+        self._engines = engines
         self._tasks: dict[EventLog, asyncio.Task[None]] = {}
         self._stopping = False
         self.last_usage: Usage | None = None
@@ -50,6 +64,7 @@ class Generations:
             OverloadedError: as many run as may.
             UnavailableError: the node is stopping, or its model is not there yet.
             NotFoundError: there is no such model.
+            HomingError: the model could not be loaded a moment ago.
             InvalidDataError: the request has no canonical form.
         """
         digest = content_digest(request)
@@ -58,9 +73,11 @@ class Generations:
             return log
         if self._stopping:
             raise _stopping()
-        engine = self._engine_for(request.model)
+        self._engines.check(request.model)
         log = self._table.begin(device, request.id, digest)
-        self._tasks[log] = asyncio.create_task(self._run(log, engine, request))
+        # What it leaves in the engine serves this device alone, whatever the request says.
+        owned = replace(request, owner=device)
+        self._tasks[log] = asyncio.create_task(self._run(log, owned))
         return log
 
     async def read(self, log: EventLog, after: int = 0) -> AsyncGenerator[Numbered, None]:
@@ -133,11 +150,12 @@ class Generations:
         if task is not None:
             task.cancel()
 
-    async def _run(self, log: EventLog, engine: Engine, request: GenerateRequest) -> None:
+    async def _run(self, log: EventLog, request: GenerateRequest) -> None:
         limit = asyncio.timeout(request.deadline_ms / _MS or None)
         try:
             async with (
                 limit,
+                self._engines.lease(request.model) as engine,
                 contextlib.aclosing(engine.generate(request)) as events,
             ):
                 async for event in events:

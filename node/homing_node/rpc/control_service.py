@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     import grpc
-    from homing_agent.runtime.model_host import ModelHost
     from homing_core.ids import DeviceId
     from homing_crypto.trust import TrustStore
 
     from homing_node.describe import NodeFacts
     from homing_node.generations.runner import Generations
+    from homing_node.models.pool import ModelPool
 
     Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -62,7 +62,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         *,
         facts: NodeFacts,
         addresses: Callable[[], tuple[str, ...]],
-        models: ModelHost,
+        models: ModelPool,
         generations: Generations,
         store: TrustStore,
         pairing: Pairing,
@@ -91,7 +91,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
             name=self._facts.name,
             addresses=self._addresses(),
             models=[encode_served_model(model) for model in served_models(self._models)],
-            load=encode_load(node_load(self._generations)),
+            load=encode_load(node_load(self._models, self._generations)),
         )
 
     async def OpenPairing(  # noqa: N802  # the wire's name

@@ -13,9 +13,9 @@ from homing_node.describe import NodeFacts, describe_node
 
 if TYPE_CHECKING:
     import grpc
-    from homing_agent.runtime.model_host import ModelHost
 
     from homing_node.generations.runner import Generations
+    from homing_node.models.pool import ModelPool
 
     Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class NodeService(node_pb2_grpc.NodeServiceServicer):
     """Describes the node. See `node.proto`."""
 
-    def __init__(self, facts: NodeFacts, models: ModelHost, generations: Generations) -> None:
+    def __init__(self, facts: NodeFacts, models: ModelPool, generations: Generations) -> None:
         """Keep where to look."""
         self._facts = facts
         self._models = models

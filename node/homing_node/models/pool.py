@@ -1,0 +1,286 @@
+"""Several models on one node: loaded when they are asked for, unloaded when room is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from homing_agent.runtime.logs import get_logger
+from homing_agent.runtime.model_host import ModelHost, Phase
+from homing_core.errors import ConfigError, HomingError, NotFoundError, UnavailableError
+
+from homing_node.models.room import Held, NoRoomError, make_room
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+
+    from homing_agent.runtime.model_host import Admission, ModelStatus
+    from homing_core.clock import Clock
+    from homing_inference.engine import Engine
+
+RETRY_S = 30.0
+"""How long a model that could not be loaded only says why, before another attempt is made."""
+
+_log = get_logger(__name__)
+
+
+class PoolSource(Protocol):
+    """Where a model of several comes from."""
+
+    async def load(self, report: Callable[[ModelStatus], None], admit: Admission) -> Engine:
+        """Fetch it, then load it within `admit`; raises `HomingError`.
+
+        What takes no memory of this machine has no need of `admit`.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredModel:
+    """A model that a node may serve.
+
+    Attributes:
+        status: what is known of it before it is loaded; its name is how requests ask for it.
+        source: where it comes from.
+        called: how the configuration calls it, by which requests may ask as well.
+        resident: always kept, and tried again if it cannot be had: a model behind a server.
+    """
+
+    status: ModelStatus
+    source: PoolSource
+    called: str = ""
+    resident: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One model's place in the pool.
+
+    Attributes:
+        host: brings it up.
+        called: how the configuration calls it.
+        resident: as in `ConfiguredModel`.
+        leases: who uses it now, or waits for it.
+        used_at: when it was last in use, monotonic seconds.
+        need_bytes: of memory, as estimated when it was loaded.
+        failed_at: when it last could not be loaded, monotonic seconds.
+    """
+
+    host: ModelHost
+    called: str
+    resident: bool
+    leases: int = 0
+    used_at: float = 0.0
+    need_bytes: int = 0
+    failed_at: float = field(default=-RETRY_S)
+
+    @property
+    def name(self) -> str:
+        """Under which it is served, as far as that is known."""
+        return self.host.status.name
+
+    @property
+    def held_bytes(self) -> int:
+        """Of memory, loaded: what was estimated, or more if it says so."""
+        engine = self.host.engine
+        return max(self.need_bytes, engine.state.memory_bytes) if engine is not None else 0
+
+    @property
+    def active(self) -> int:
+        """Requests that it runs, or that wait for it."""
+        engine = self.host.engine
+        known = engine.state.running + engine.state.waiting if engine is not None else 0
+        return max(self.leases, known)
+
+
+class ModelPool:
+    """Loads one model at a time, and shares out the engines. Belongs to one event loop.
+
+    Args:
+        models: what may be served; the first is the default.
+        budget_bytes: of memory for all loaded models together.
+        clock: for ageing.
+
+    Raises:
+        ConfigError: two models have one name.
+    """
+
+    def __init__(
+        self, models: Sequence[ConfiguredModel], *, budget_bytes: int, clock: Clock
+    ) -> None:
+        """Nothing is loaded yet."""
+        self._budget = budget_bytes
+        self._clock = clock
+        self._loading = asyncio.Lock()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._tending: list[asyncio.Task[None]] = []
+        self.slots = tuple(self._slot(model) for model in models)
+        names = [slot.name for slot in self.slots]
+        for name in names:
+            if names.count(name) > 1:
+                msg = f"two models would be served as {name}"
+                raise ConfigError(msg, "Rename one of the files, or leave one out.")
+
+    @property
+    def default(self) -> ModelHost:
+        """The model for requests that name none."""
+        return self.slots[0].host
+
+    def start(self) -> None:
+        """Begin to load the default, and whatever is always kept."""
+        for slot in self.slots:
+            if slot is self.slots[0] or slot.resident:
+                slot.host.again()
+            if slot.resident:
+                self._tending.append(asyncio.create_task(self._tend(slot)))
+
+    async def settled(self) -> None:
+        """Wait until the default is ready; raises the error if it will not be."""
+        await self.default.settled()
+
+    @property
+    def offered(self) -> tuple[Slot, ...]:
+        """What may be asked for: all but what could not be loaded a moment ago."""
+        return tuple(slot for slot in self.slots if self._fresh_failure(slot) is None)
+
+    def check(self, model: str) -> None:
+        """Say at once what no waiting would change.
+
+        Raises:
+            NotFoundError: there is no such model.
+            UnavailableError: the default is still brought up for the first time.
+            HomingError: it could not be loaded a moment ago.
+        """
+        slot = self._find(model)
+        failure = self._fresh_failure(slot)
+        if failure is not None:
+            raise failure
+        # At the start a phone does better to answer by itself than to wait for a download.
+        status = slot.host.status
+        first = slot is self.slots[0] and slot.host.info is None and slot.host.error is None
+        if first and status.phase in {Phase.FETCHING, Phase.LOADING}:
+            msg = f"the model is {status.words}"
+            raise UnavailableError(msg, "Try again shortly.")
+
+    @contextlib.asynccontextmanager
+    async def lease(self, model: str) -> AsyncGenerator[Engine]:
+        """A model's engine for the length of a block, in which it is not unloaded.
+
+        Loads the model if it is not there; whoever asks for it meanwhile waits for the same load.
+
+        Args:
+            model: served name, or as configured; empty takes the default.
+
+        Raises:
+            NotFoundError: there is no such model.
+            OverloadedError: models that are in use leave no room for it.
+            HomingError: it cannot be loaded.
+        """
+        slot = self._find(model)
+        slot.leases += 1
+        try:
+            yield await self._engine(slot)
+        finally:
+            slot.leases -= 1
+            slot.used_at = self._clock.monotonic()
+
+    async def close(self) -> None:
+        """Stop loading and free every engine."""
+        for task in self._tending:
+            task.cancel()
+        await asyncio.gather(*self._tending, return_exceptions=True)
+        await asyncio.gather(*(slot.host.close() for slot in self.slots))
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    def _slot(self, model: ConfiguredModel) -> Slot:
+        def admit(need_bytes: int) -> contextlib.AbstractAsyncContextManager[None]:
+            return self._admit(slot, need_bytes)
+
+        async def load(report: Callable[[ModelStatus], None]) -> Engine:
+            try:
+                return await model.source.load(report, admit)
+            except Exception:
+                slot.need_bytes = 0
+                slot.failed_at = self._clock.monotonic()
+                raise
+
+        host = ModelHost(model.status.name, _Watched(load), model.status)
+        slot = Slot(host, model.called or model.status.name, model.resident)
+        return slot
+
+    def _find(self, model: str) -> Slot:
+        if not model:
+            return self.slots[0]
+        for slot in self.slots:
+            if model in {slot.name, slot.called}:
+                return slot
+        msg = "that model is not served here"
+        served = ", ".join(slot.name for slot in self.slots)
+        raise NotFoundError(msg, f"Served: {served}; leave the name out to take the first.")
+
+    def _fresh_failure(self, slot: Slot) -> HomingError | None:
+        """Why it could not be loaded, while that is not tried again; never for lack of room."""
+        error = slot.host.error
+        if error is None or isinstance(error, NoRoomError):
+            return None
+        return error if self._clock.monotonic() - slot.failed_at < RETRY_S else None
+
+    async def _engine(self, slot: Slot) -> Engine:
+        if slot.host.engine is None:
+            failure = self._fresh_failure(slot)
+            if failure is not None:
+                raise failure
+            slot.host.again()
+            await slot.host.settled()
+        engine = slot.host.engine
+        if engine is None:
+            msg = "the node is stopping"
+            raise UnavailableError(msg, "Try again when it is back.")
+        return engine
+
+    @contextlib.asynccontextmanager
+    async def _admit(self, slot: Slot, need_bytes: int) -> AsyncGenerator[None]:
+        """One at a time, and only where there is room, or room can be made."""
+        async with self._loading:
+            held = [
+                Held(one.name, one.held_bytes, one.active > 0, one.used_at)
+                for one in self.slots
+                if one.host.engine is not None and not one.resident
+            ]
+            for name in make_room(slot.name, need_bytes, self._budget, held):
+                self._unload(self._find(name))
+            if self._closing:
+                await asyncio.wait(self._closing)
+            slot.need_bytes = need_bytes
+            slot.used_at = self._clock.monotonic()
+            yield
+
+    def _unload(self, slot: Slot) -> None:
+        engine = slot.host.detach()
+        slot.need_bytes = 0
+        if engine is not None:
+            _log.info("model.unloaded", model=slot.name)
+            # A task of its own: whoever waits for the room may go away meanwhile.
+            task = asyncio.create_task(engine.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def _tend(self, slot: Slot) -> None:
+        status = slot.host.status
+        while True:
+            if status.phase is Phase.FAILED:
+                await asyncio.sleep(RETRY_S)
+                slot.host.again()
+            status = await slot.host.after(status)
+
+
+class _Watched:
+    """A `ModelSource` made of a function."""
+
+    def __init__(self, load: Callable[[Callable[[ModelStatus], None]], Awaitable[Engine]]) -> None:
+        self._load = load
+
+    async def load(self, report: Callable[[ModelStatus], None]) -> Engine:
+        return await self._load(report)

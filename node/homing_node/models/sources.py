@@ -1,0 +1,79 @@
+"""The models that a configuration names, and where they come from."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from homing_agent.runtime.model_host import ModelStatus, Phase
+from homing_agent.runtime.model_source import CatalogSource, Wanted, expected_status
+from homing_core.errors import NotFoundError
+
+from homing_node.models.pool import ConfiguredModel
+from homing_node.models.upstream import UpstreamSource
+
+if TYPE_CHECKING:
+    from homing_inference.catalog.store import Store
+
+    from homing_node.config import NodeConfig
+
+_MIB = 1 << 20
+
+
+def configured_models(
+    config: NodeConfig, store: Store, state_root: Path
+) -> tuple[ConfiguredModel, ...]:
+    """What the node may serve, the default first.
+
+    Args:
+        config: how the node is set.
+        store: the models folder.
+        state_root: folder for what engines keep on disk.
+
+    Raises:
+        NotFoundError: a further model is not in the catalog.
+    """
+    section = config.model
+    behind = {
+        name: ConfiguredModel(
+            ModelStatus(name, Phase.UNLOADED), UpstreamSource(name, one), name, resident=True
+        )
+        for name, one in config.upstream.items()
+    }
+    default = behind.pop(section.name, None) or _here(config, store, state_root, section.name)
+    further = (_here(config, store, state_root, name) for name in section.also)
+    return (default, *further, *behind.values())
+
+
+def _here(config: NodeConfig, store: Store, state_root: Path, name: str) -> ConfiguredModel:
+    """A model that this machine runs itself."""
+    section = config.model
+    is_default = name == section.name
+    files = 1 + len(section.also)
+    wanted = Wanted(
+        "node",
+        name,
+        section.stand_in,
+        section.context_tokens,
+        section.threads,
+        section.gpu_layers,
+        max_sequences=section.max_sequences,
+        cache_tokens=section.cache_tokens,
+        # A folder for each: their processes know nothing of each other.
+        state_folder=state_root / hashlib.sha256(name.encode()).hexdigest()[:16],
+        state_bytes=section.state_mib * _MIB // files,
+        checkpoint_bytes=section.checkpoint_mib * _MIB,
+        adapters=_adapters(section.adapters) if is_default else (),
+    )
+    try:
+        status = expected_status(wanted)
+    except NotFoundError:
+        if not is_default:
+            raise
+        status = ModelStatus(name, Phase.UNLOADED)  # whoever loads it says so
+    return ConfiguredModel(status, CatalogSource(wanted, store), name)
+
+
+def _adapters(named: dict[str, str]) -> tuple[tuple[str, Path], ...]:
+    return tuple((name, Path(path).expanduser().absolute()) for name, path in named.items())
