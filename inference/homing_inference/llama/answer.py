@@ -20,7 +20,7 @@ from homing_inference.llama.stops import StopWatch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homing_core.generation import GenerationEvent
+    from homing_core.generation import SampleEvent
 
     from homing_inference.formats.base import Parsed, Parser
     from homing_inference.llama.choosing import Choice
@@ -56,7 +56,7 @@ class Answer:
         """Tokens so far."""
         return len(self._log)
 
-    def take(self, choice: Choice, piece: bytes) -> tuple[list[GenerationEvent], bool]:
+    def take(self, choice: Choice, piece: bytes) -> tuple[list[SampleEvent], bool]:
         """One more token.
 
         Args:
@@ -80,7 +80,7 @@ class Answer:
             events = self._start_signals() + events
         return events, False
 
-    def finish(self, *, end_of_turn: bool) -> list[GenerationEvent]:
+    def finish(self, *, end_of_turn: bool) -> list[SampleEvent]:
         """The rest, once no token follows.
 
         Args:
@@ -94,17 +94,17 @@ class Answer:
         """Why a turn that the model ended is over."""
         return FinishReason.TOOL_CALLS if self._calls else FinishReason.STOP
 
-    def _end(self, *, end_of_turn: bool) -> list[GenerationEvent]:
+    def _end(self, *, end_of_turn: bool) -> list[SampleEvent]:
         events = self._events(self._parser.finish(end_of_turn=end_of_turn))
         return events if self._signals_sent else self._start_signals() + events
 
-    def _start_signals(self) -> list[GenerationEvent]:
+    def _start_signals(self) -> list[SampleEvent]:
         signals = self._log.start_signals(self._signals_from)
         self._signals_sent = True
         return [] if signals is None else [signals]
 
-    def _events(self, parsed: Sequence[Parsed]) -> list[GenerationEvent]:
-        events: list[GenerationEvent] = []
+    def _events(self, parsed: Sequence[Parsed]) -> list[SampleEvent]:
+        events: list[SampleEvent] = []
         for item in parsed:
             match item:
                 case ParsedText():

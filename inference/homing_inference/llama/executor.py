@@ -1,0 +1,188 @@
+"""Carries out steps of the plan on the model's memory, and measures what they take."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homing_inference.llama.beginnings import Beginning
+    from homing_inference.llama.pace import Pace
+    from homing_inference.llama.parts import Memory, States, ThreadCount
+    from homing_inference.llama.tasks import Demand, Task
+    from homing_inference.llama.writing import Writing
+
+_REMEMBERED: Final = 256
+"""Prompts that are known again when they are repeated."""
+
+
+class Executor:
+    """The hands of the scheduler. Belongs to the memory's thread.
+
+    Args:
+        memory: the sequences.
+        states: what prompts begin with.
+        pace: learns from every step.
+        threads: how many compute; None leaves them as they are.
+    """
+
+    def __init__(
+        self, memory: Memory, states: States, pace: Pace, threads: ThreadCount | None = None
+    ) -> None:
+        """Nothing is computed yet."""
+        self._memory = memory
+        self._states = states
+        self._pace = pace
+        self._threads = threads
+        self._thread_count = 0
+        self._steps = 0
+        self._begun: dict[int, int] = {}
+        """Of the latest prompts, how much was known when they came first."""
+        self.interrupted = 0
+        """Step at which answers last had to wait for something else."""
+
+    @property
+    def free_cells(self) -> int:
+        """Cells that nothing uses."""
+        return self._memory.cells - self._memory.used_cells
+
+    def admit(self, task: Task, free_cells: int) -> bool:
+        """Find a beginning for a task's prompt; False if it has no room after all.
+
+        How many cells a request needs of its own shows only here: what it shares with a pinned
+        prefix costs nothing. A task without room is told what it needs and goes on waiting.
+
+        Args:
+            task: that waits.
+            free_cells: that are not promised to others.
+
+        Raises:
+            HomingError: it cannot run at all.
+        """
+        demand = task.demand
+        if not demand.tokens:
+            return True
+        self._memory.use_adapter(demand.adapter)
+        if not task.wants_scores and self._states.renew(demand.tokens, adapter=demand.adapter):
+            task.prompt_computed(None, self._memory)
+            return True
+        used = self._memory.used_cells
+        begun = self._start(demand)
+        needed = demand.cells - begun.cached
+        if needed > free_cells - (self._memory.used_cells - used):
+            task.cells = needed + self._memory.own_cells(begun.sequence)
+            self._memory.close(begun.sequence)
+            return False
+        task.begin(begun.sequence, begun.cached)
+        if begun.cached >= demand.until:
+            task.prompt_computed(None, self._memory)
+        return True
+
+    def prefill(self, task: Task, tokens: int) -> None:
+        """Compute the next tokens of a prompt, at most to where a state is to be kept.
+
+        Raises:
+            HomingError: see `Sequences.prefill`.
+        """
+        demand = task.demand
+        sequence = task.ids[0]
+        done = self._memory.length(sequence)
+        kept = self._states.stops(demand.cuts)
+        stops = [stop for stop in (demand.prefix_tokens, *kept) if stop > done]
+        end = min(done + tokens, demand.until, *stops)
+        last = end == demand.until
+        began = self._begin(demand.adapter)
+        scores = self._memory.prefill(
+            sequence,
+            demand.tokens[done:end],
+            scores_at=(end - done - 1,) if last and task.wants_scores else (),
+        )
+        self._pace.prefilled(end - done, time.perf_counter() - began)
+        self.interrupted = self._steps
+        if end == demand.prefix_tokens:
+            self._states.pin(sequence, adapter=demand.adapter, sha256=demand.sha256())
+        if end in kept:
+            self._states.keep(sequence, owner=demand.owner, adapter=demand.adapter)
+        if last:
+            task.prompt_computed(scores[0] if scores else None, self._memory)
+
+    def decode(self, tasks: Sequence[Writing]) -> None:
+        """Compute and write one token of each answer of these tasks, which share an adapter.
+
+        Raises:
+            HomingError: see `Sequences.step`; nothing was written.
+        """
+        began = self._begin(tasks[0].demand.adapter)
+        tokens = {sequence: token for task in tasks for sequence, token in task.pending().items()}
+        scores = self._memory.step(tokens)
+        for task in tasks:
+            task.served = self._steps
+            task.advance(scores)
+        self._pace.decoded(len(tokens), time.perf_counter() - began)
+
+    def work(self, task: Task) -> None:
+        """One unit of a task's own work.
+
+        Raises:
+            HomingError: it failed.
+        """
+        began = self._begin(task.demand.adapter)
+        task.work()
+        self._pace.worked(time.perf_counter() - began)
+        self.interrupted = self._steps
+
+    def release(self, task: Task) -> None:
+        """Close what a task holds and needs no more; keep what its owner's next turn can use."""
+        for sequence, by_itself in task.left():
+            if by_itself and self._memory.is_open(sequence) and self._states.stops((0, 1)) == (1,):
+                self._states.keep(sequence, owner=task.demand.owner, adapter=task.demand.adapter)
+            self._memory.close(sequence)
+        if task.ended:
+            for sequence in task.ids:
+                self._memory.close(sequence)
+            task.ids = []
+
+    def lost(self, task: Task) -> bool:
+        """Whether a failed computation closed any of its sequences."""
+        return not all(map(self._memory.is_open, task.ids))
+
+    def rest(self) -> None:
+        """Nothing is to compute for now."""
+        if self._threads is not None:
+            self._threads.idle()
+
+    def _start(self, demand: Demand) -> Beginning:
+        """Begin a prompt; one that is repeated begins where it began the first time.
+
+        A state that is restored lies in other cells than one that was computed in place, and
+        attention adds up in the order of cells. So a repeated request gets the same answer to the
+        last bit only if it does not begin with what its own first run has left.
+        """
+        prompt = hash((demand.owner, demand.adapter, demand.tokens))
+        most = self._begun.pop(prompt, len(demand.tokens))
+        known = max(most, demand.prefix_tokens)
+        begun = self._states.start(
+            demand.tokens[: known + 1],
+            owner=demand.owner,
+            adapter=demand.adapter,
+            prefix_tokens=demand.prefix_tokens,
+            cuts=tuple(cut for cut in demand.cuts if cut <= known),
+        )
+        self._begun[prompt] = min(begun.cached, most)
+        while len(self._begun) > _REMEMBERED:
+            self._begun.pop(next(iter(self._begun)))
+        return begun
+
+    def _begin(self, adapter: str) -> float:
+        self._steps += 1
+        if self._threads is not None:
+            self._threads.busy()
+            threads = self._threads.now()
+            if threads != self._thread_count:
+                self._thread_count = threads
+                self._memory.use_threads(threads)
+        began = time.perf_counter()
+        self._memory.use_adapter(adapter)
+        return began

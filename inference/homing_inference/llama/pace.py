@@ -1,0 +1,134 @@
+"""How fast this machine computes right now, learned from what each step took.
+
+A chunk of a prompt takes about `a + b·n` for n tokens: `a` reads the weights once, `b` grows with
+the context and with whatever else the machine does. From that follows how large a chunk may be
+while others wait for their next word.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LONGEST_WAIT_S: Final = 0.3
+"""A running answer waits at most about this long for its next token while a prompt is computed."""
+PREFILL_SHARE: Final = 0.6
+"""Of the rate at which a prompt is computed alone, what is left to it while answers are written."""
+SMALLEST_CHUNK: Final = 8
+_FIRST_CHUNK: Final = 16
+_FORGET: Final = 0.85
+"""Weight that a measurement keeps when the next one comes."""
+_STIFFNESS: Final = 16.0
+"""How hard the slope is held near the mean cost of a token, in tokens squared: chunks are often
+all of one size, from which no slope can be told."""
+_SLOPE_GUESS: Final = 0.85
+
+
+class Line:
+    """A least-squares line `a + b·n` through measurements that fade with age."""
+
+    def __init__(self) -> None:
+        """Nothing is known."""
+        self._weight = 0.0
+        self._n = self._t = self._nn = self._nt = 0.0
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was measured."""
+        return self._weight > 0
+
+    def learn(self, n: int, seconds: float) -> None:
+        """One measurement."""
+        self._weight = self._weight * _FORGET + 1
+        self._n = self._n * _FORGET + n
+        self._t = self._t * _FORGET + seconds
+        self._nn = self._nn * _FORGET + n * n
+        self._nt = self._nt * _FORGET + n * seconds
+
+    def fit(self) -> tuple[float, float]:
+        """`a` in seconds, at least 0, and `b` in seconds a token, above 0; see `known`."""
+        n, t = self._n / self._weight, self._t / self._weight
+        mean = max(t, 1e-9) / max(n, 1.0)
+        variance = max(self._nn / self._weight - n * n, 0.0)
+        covariance = self._nt / self._weight - n * t
+        slope = (covariance + _STIFFNESS * _SLOPE_GUESS * mean) / (variance + _STIFFNESS)
+        slope = min(max(slope, 0.01 * mean), mean)
+        return max(t - slope * n, 0.0), slope
+
+    def seconds(self, n: int) -> float:
+        """What n tokens should take; 0 if nothing is known."""
+        if not self.known:
+            return 0.0
+        start, slope = self.fit()
+        return start + slope * n
+
+
+class Pace:
+    """Learns the machine's speed and shares time between prompts and answers.
+
+    Args:
+        batch_tokens: the largest chunk.
+    """
+
+    def __init__(self, batch_tokens: int) -> None:
+        """Nothing is measured yet."""
+        self._batch = batch_tokens
+        self._prefill = Line()
+        self._decode = Line()
+        self._answers = 1
+        self._owed = 0.0
+
+    @property
+    def prefill_tokens_per_second(self) -> float:
+        """Tokens of a prompt that is computed alone; 0 if unknown."""
+        return self._batch / seconds if (seconds := self._prefill.seconds(self._batch)) else 0.0
+
+    @property
+    def decode_tokens_per_second(self) -> float:
+        """New tokens of one answer at the present number of answers; 0 if unknown."""
+        step = self._decode.seconds(self._answers)
+        return 1 / step if step else 0.0
+
+    @property
+    def owed(self) -> bool:
+        """Whether the answers still have time due before the next chunk."""
+        return self._owed > 0
+
+    def prefilled(self, tokens: int, seconds: float) -> None:
+        """A chunk was computed, while nobody or somebody waited for it."""
+        self._prefill.learn(tokens, seconds)
+        alone = self.prefill_tokens_per_second
+        due = tokens / (PREFILL_SHARE * alone) - seconds if alone else 0.0
+        self._owed = min(max(due, 0.0), seconds)
+
+    def worked(self, seconds: float) -> None:
+        """Something else was computed between two steps of the answers."""
+        self._owed = seconds * (1 / PREFILL_SHARE - 1)
+
+    def decoded(self, answers: int, seconds: float) -> None:
+        """One token of each of `answers` was computed."""
+        self._decode.learn(answers, seconds)
+        self._answers = answers
+        # Half a step more than is due is nearer to it than half a step less.
+        self._owed -= seconds if self._owed > seconds / 2 else self._owed
+
+    def chunk(self, answers: int) -> int:
+        """Tokens of a prompt to compute at once.
+
+        Args:
+            answers: that are being written meanwhile; without any, the chunk is the largest.
+        """
+        if answers == 0:
+            return self._batch
+        if not self._prefill.known:
+            return min(_FIRST_CHUNK, self._batch)
+        step = self._decode.seconds(answers)
+        # Where a step alone is slow, a chunk as long as a step still leaves the prompt its half.
+        slot = max(LONGEST_WAIT_S - step, step)
+        start, slope = self._prefill.fit()
+        return max(min(SMALLEST_CHUNK, self._batch), min(int((slot - start) / slope), self._batch))
+
+    def seconds(self, prompt_tokens: int, answer_tokens: int, answers: int) -> float:
+        """How long prompts and answers should take when `answers` are written at once."""
+        rate = self.prefill_tokens_per_second
+        prompts = prompt_tokens / rate if rate else 0.0
+        return prompts + answer_tokens * self._decode.seconds(answers) / max(answers, 1)
