@@ -21,19 +21,18 @@ rules follow from llama.cpp's sources; each, when broken, gives silently wrong s
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import InternalError, OverloadedError
 
 from homing_inference.llama.adapters import Adapters
-from homing_inference.llama.context import Context, Outcome, Sizes
-from homing_inference.llama.library import build_facts, native_log
-from homing_inference.llama.segments import Segments
+from homing_inference.llama.context import Sizes
+from homing_inference.llama.library import build_facts
+from homing_inference.llama.pool import Held, Pool
 from homing_inference.llama.state_layout import plausible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -44,16 +43,7 @@ if TYPE_CHECKING:
 BATCH_TOKENS: Final = 128
 """Tokens computed at once. Larger batches were not faster on 2 cores, reserve more memory and make
 cancelling slower."""
-_NOTHING: Final = (-1, -1)
 _TAG_BYTES: Final = 32
-
-
-@dataclass(slots=True)
-class _Held:
-    """What a sequence holds, and with which adapter it was computed."""
-
-    tokens: list[int] = field(default_factory=list[int])
-    adapter: str = ""
 
 
 class Sequences:
@@ -88,15 +78,14 @@ class Sequences:
         self.context_tokens: Final = context_tokens
         self.sequences: Final = sequences
         self.batch_tokens: Final = batch_tokens
-        self._facts: Final = model.facts
         self._layout: Final = model.state_layout
         self._adapters: Final = Adapters(model, adapters or {})
         self._adapter = ""
-        self._context: Final = Context(model, Sizes(cells, sequences, batch_tokens, threads))
-        self.cells: Final = self._context.cells
-        self.score_rows: Final = self._context.sizes.score_rows
-        self._held: dict[int, _Held] = {}
-        self._segments = Segments()
+        sizes = Sizes(cells, sequences, batch_tokens, threads)
+        self._pool: Final = Pool(model, sizes, context_tokens)
+        self._context: Final = self._pool.context
+        self.cells: Final = self._pool.cells
+        self.score_rows: Final = sizes.score_rows
         self.fingerprint: Final = hashlib.sha256(
             repr((build_facts(), self._context.flags, self._layout)).encode()
         ).hexdigest()
@@ -105,12 +94,12 @@ class Sequences:
     @property
     def used_cells(self) -> int:
         """Cells in use, those that several sequences share counted once."""
-        return self._segments.used
+        return self._pool.segments.used
 
     @property
     def free_sequences(self) -> int:
         """How many more can be opened."""
-        return self.sequences - len(self._held)
+        return self.sequences - len(self._pool.held)
 
     @property
     def adapter(self) -> str:
@@ -119,20 +108,20 @@ class Sequences:
 
     def is_open(self, sequence: int) -> bool:
         """Whether it is; a failed computation closes sequences."""
-        return sequence in self._held
+        return sequence in self._pool.held
 
     def tokens(self, sequence: int) -> tuple[int, ...]:
         """All that a sequence holds."""
-        return tuple(self._of(sequence).tokens)
+        return tuple(self._pool.of(sequence).tokens)
 
     def length(self, sequence: int) -> int:
         """Tokens that a sequence holds."""
-        return len(self._of(sequence).tokens)
+        return len(self._pool.of(sequence).tokens)
 
     def own_cells(self, sequence: int) -> int:
         """Cells that closing a sequence would free."""
-        self._of(sequence)
-        return self._segments.own(sequence)
+        self._pool.of(sequence)
+        return self._pool.segments.own(sequence)
 
     def open(self, *, pinned: bool = False) -> int:
         """An empty sequence: the lowest free id, since low ids in a row compute fastest.
@@ -143,13 +132,12 @@ class Sequences:
         Raises:
             OverloadedError: all are in use.
         """
-        free = [number for number in range(self.sequences) if number not in self._held]
+        free = [number for number in range(self.sequences) if number not in self._pool.held]
         if not free:
             msg = f"all {self.sequences} sequences of the model are in use"
             raise OverloadedError(msg, "Try again when another answer has ended.")
         sequence = max(free) if pinned else min(free)
-        self._expect(sequence, 0)
-        self._held[sequence] = _Held()
+        self._pool.open(sequence)
         return sequence
 
     def fork(self, source: int, *, pinned: bool = False) -> int:
@@ -158,13 +146,9 @@ class Sequences:
         Raises:
             OverloadedError: all sequences are in use.
         """
-        held = self._of(source)
+        self._pool.of(source)
         target = self.open(pinned=pinned)
-        self._context.copy(source, target)
-        self._held[target] = _Held(list(held.tokens), held.adapter)
-        self._segments.fork(source, target)
-        self._expect(source, len(held.tokens))
-        self._expect(target, len(held.tokens))
+        self._pool.fork(source, target)
         return target
 
     def prefill(
@@ -192,7 +176,7 @@ class Sequences:
         if any(not 0 <= index < len(rows) for index in scores_at):
             msg = "scores are wanted behind a token that is not computed"
             raise InternalError(msg)
-        self._compute(rows, set(scores_at))
+        self._pool.compute(rows, set(scores_at), self._adapter)
         return [self._context.scores(index) for index in scores_at]
 
     def step(self, tokens: Mapping[int, int]) -> dict[int, NDArray[np.float32]]:
@@ -210,7 +194,7 @@ class Sequences:
         """
         ordered = sorted(tokens)
         rows = [(tokens[sequence], self.length(sequence), sequence) for sequence in ordered]
-        self._compute(rows, range(len(rows)))
+        self._pool.compute(rows, range(len(rows)), self._adapter)
         return {sequence: self._context.scores(row) for row, sequence in enumerate(ordered)}
 
     def cut(self, sequence: int, keep: int) -> bool:
@@ -219,26 +203,11 @@ class Sequences:
         Returns:
             False where the memory cannot do that; then nothing changed.
         """
-        held = self._of(sequence)
-        if not 0 <= keep <= len(held.tokens):
-            msg = f"a sequence of {len(held.tokens)} tokens cannot keep {keep}"
-            raise InternalError(msg)
-        if keep == len(held.tokens):
-            return True
-        if keep == 0:
-            self._empty(sequence)
-        elif not self._facts.can_rewind or not self._context.remove(sequence, keep):
-            return False
-        del held.tokens[keep:]
-        self._segments.cut(sequence, keep)
-        self._expect(sequence, keep)
-        return True
+        return self._pool.cut(sequence, keep)
 
     def close(self, sequence: int) -> None:
         """Empty a sequence and free its id; harmless if a failure closed it already."""
-        if self._held.pop(sequence, None) is not None:
-            self._segments.close(sequence)
-            self._empty(sequence)
+        self._pool.close(sequence)
 
     def save(self, sequence: int) -> bytes:
         """The whole state of a sequence that holds something.
@@ -248,7 +217,7 @@ class Sequences:
         Raises:
             InternalError: llama.cpp gave none, or the sequence is empty.
         """
-        held = self._of(sequence)
+        held = self._pool.of(sequence)
         tag = self._tag(held.tokens, held.adapter)
         state = self._context.save(sequence, tag) if held.tokens else b""
         if not state:
@@ -264,8 +233,8 @@ class Sequences:
             another adapter, model or build, or is damaged. Then nothing changed.
         """
         wanted = list(tokens)
-        room = self.cells - self.used_cells
-        if not 0 < len(wanted) <= min(room, self.context_tokens) or not self.free_sequences:
+        most = min(self._pool.room, self.context_tokens)
+        if not 0 < len(wanted) <= most or not self.free_sequences:
             return None
         body = memoryview(state)[_TAG_BYTES:]
         if state[:_TAG_BYTES] != self._tag(wanted, self._adapter) or not plausible(
@@ -273,14 +242,8 @@ class Sequences:
         ):
             return None
         sequence = self.open(pinned=pinned)
-        if not self._context.load(sequence, state, _TAG_BYTES):
-            native_log.errors()
-            self.close(sequence)
-            return None
-        self._held[sequence] = _Held(wanted, self._adapter)
-        self._segments.grow(sequence, len(wanted))
-        self._expect(sequence, len(wanted))
-        return sequence
+        taken = self._pool.load(sequence, Held(wanted, self._adapter), state, _TAG_BYTES)
+        return sequence if taken else None
 
     def use_adapter(self, name: str) -> None:
         """Use a LoRA adapter for the next computations; "" is none.
@@ -304,75 +267,7 @@ class Sequences:
 
     def shut(self) -> None:
         """Free the context; harmless when repeated."""
-        self._held.clear()
-        self._segments.clear()
-        self._context.close()
-
-    def _compute(self, rows: Sequence[tuple[int, int, int]], scores_at: Collection[int]) -> None:
-        """Compute rows of token, position and sequence, and keep the books."""
-        ids = {sequence for _, _, sequence in rows}
-        if any(position >= self.context_tokens for _, position, _ in rows):
-            msg = f"a sequence of more than {self.context_tokens} tokens cannot be computed"
-            raise InternalError(msg)
-        for sequence in ids:
-            held = self._of(sequence)
-            if held.tokens and held.adapter != self._adapter:
-                msg = "a sequence cannot go on with another adapter than it began with"
-                raise InternalError(msg)
-        if len(rows) > self.cells - self.used_cells:
-            raise self._full()
-        match self._context.compute(rows, scores_at):
-            case Outcome.NO_ROOM:
-                raise self._full()
-            case Outcome.REFUSED | Outcome.FAILED as outcome:
-                self._fail(ids, outcome)
-            case Outcome.DONE:
-                for token, _, sequence in rows:
-                    held = self._held[sequence]
-                    held.tokens.append(token)
-                    held.adapter = self._adapter
-                    self._segments.grow(sequence, 1)
-                for sequence in ids:
-                    self._expect(sequence, self.length(sequence))
-
-    def _fail(self, ids: Collection[int], outcome: Outcome) -> NoReturn:
-        native_log.errors()
-        if outcome is Outcome.FAILED and not self._facts.can_rewind:
-            self._forget_all()
-        for sequence in ids:
-            self.close(sequence)
-        msg = "the model could not compute its next step"
-        raise InternalError(msg, "Try again; if it happens again, use a smaller context.")
-
-    def _of(self, sequence: int) -> _Held:
-        try:
-            return self._held[sequence]
-        except KeyError:
-            msg = f"sequence {sequence} is not open"
-            raise InternalError(msg, "Try again; a failure may have closed it.") from None
-
-    def _empty(self, sequence: int) -> None:
-        if not self._context.remove(sequence):
-            self._forget_all()  # never happens for whole sequences, so nothing can be trusted
-        self._expect(sequence, 0)
-
-    def _expect(self, sequence: int, tokens: int) -> None:
-        """Compare the memory with the books; nothing can be trusted if they differ."""
-        first, last = self._context.ends(sequence)
-        whole = (0, tokens - 1) if tokens else _NOTHING
-        if last != whole[1] or (self._facts.can_rewind and first != whole[0]):
-            self._forget_all()
-            msg = f"a sequence of {tokens} tokens reaches from position {first} to {last}"
-            raise InternalError(msg, "Try again; the memory was emptied.")
-
-    def _forget_all(self) -> None:
-        self._context.clear()
-        self._held.clear()
-        self._segments.clear()
-
-    def _full(self) -> OverloadedError:
-        msg = f"the model's memory of {self.cells} tokens is full"
-        return OverloadedError(msg, "Try again when another answer has ended.")
+        self._pool.shut()
 
     def _tag(self, tokens: Sequence[int], adapter: str) -> bytes:
         """What a state belongs to, in 32 bytes that stand in front of it."""
