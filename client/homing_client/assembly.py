@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from homing_client.config import ClientConfig, ModelSection
 
+_MIB = 1 << 20
 _PICK_MARGIN_S = 0.2
 """Looking for a node ends by itself; this much later it is ended."""
 
@@ -114,7 +115,8 @@ async def assemble(
     homes = HomeLinks(identity, book, home, browser, clock)
     stack.push_async_callback(homes.close)
     expected = expected_name(config.model.name, stand_in=config.model.stand_in)
-    host = ModelHost(expected, setting.source or _catalog(config.model, expected))
+    states = folder / "states"
+    host = ModelHost(expected, setting.source or _catalog(config.model, expected, states))
     engine = LocalEngine(host, config.model.context_tokens)
     stack.push_async_callback(engine.close)
     registry = Registry(builtin_tools(data, clock, ringer))
@@ -149,9 +151,18 @@ def _data_folder(setting: Setting) -> Path:
     return Path(chosen).expanduser() if chosen else setting.paths.data_dir / "data"
 
 
-def _catalog(model: ModelSection, expected: str) -> CatalogSource:
-    name = model.name or expected  # named, so that it is called by its name from the start
-    wanted = Wanted("phone", name, model.stand_in, model.context_tokens, threads=model.threads)
+def _catalog(model: ModelSection, expected: str, states: Path) -> CatalogSource:
+    wanted = Wanted(
+        "phone",
+        model.name or expected,  # named, so that it is called by its name from the start
+        model.stand_in,
+        model.context_tokens,
+        threads=model.threads,
+        max_sequences=model.max_sequences,
+        state_folder=states,
+        state_bytes=model.state_mib * _MIB,
+        checkpoint_bytes=model.checkpoint_mib * _MIB,
+    )
     return CatalogSource(wanted, Store())
 
 

@@ -42,21 +42,33 @@ class ModelSection:
         name: catalog name or path of a GGUF file; empty takes the product's own.
         stand_in: take a small stand-in model instead of the product's own.
         context_tokens: prompt and answer together.
-        threads: 0 lets the engine choose.
+        max_sequences: answers that are written at once: one for you, one for what goes on behind.
+        threads: 0 shares the cores with the other engines on this machine.
+        checkpoint_mib: MiB of memory in which conversations are kept to go on with.
+        state_mib: MiB on disk, so that a new process need not read its tools again.
     """
 
     name: str = ""
     stand_in: bool = False
     context_tokens: int = 4096
+    max_sequences: int = 2
     threads: int = 0
+    checkpoint_mib: int = 128
+    state_mib: int = 256
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         if self.context_tokens < 512:  # noqa: PLR2004  # the tools alone need more
             msg = "model.context_tokens is below 512; the tools alone need more"
             raise ValueError(msg)
+        if not 1 <= self.max_sequences <= 16:  # noqa: PLR2004  # far beyond what a phone can do
+            msg = "model.max_sequences is not between 1 and 16"
+            raise ValueError(msg)
         if self.threads < 0:
             msg = "model.threads is negative; 0 lets the engine choose"
+            raise ValueError(msg)
+        if min(self.checkpoint_mib, self.state_mib) < 0:
+            msg = "model.checkpoint_mib and state_mib are at least 0, which keeps nothing"
             raise ValueError(msg)
 
 

@@ -175,6 +175,8 @@ class TestConfig:
             ("[home]\nreach_seconds = 61", "home.reach_seconds"),
             ("[home]\nreach_seconds = nan", "home.reach_seconds"),
             ("[model]\nthreads = -1", "model.threads"),
+            ("[model]\nmax_sequences = 0", "model.max_sequences"),
+            ("[model]\nstate_mib = -1", "model.checkpoint_mib and state_mib"),
         ],
     )
     def test_a_value_that_cannot_work_is_named(self, text: str, words: str) -> None:

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from homing_core.errors import InvalidDataError
-from homing_core.generation import GenerateRequest, Priority, Sampling, Thinking
+from homing_core.generation import (
+    CallGrammar,
+    GenerateRequest,
+    Priority,
+    Sampling,
+    Thinking,
+    ToolChoice,
+)
 from homing_core.ids import new_generation_id
 from homing_core.messages import Message, Part, Role, TextPart, ThinkingPart, assistant, user
 from homing_core.provenance import PERSON
@@ -23,6 +30,7 @@ BASE = GenerateRequest(new_generation_id(), (user("hello"),))
 @given(strategies.generate_requests())
 def test_decoded_twice_is_the_same_content(request: GenerateRequest) -> None:
     copy = replace(request, id=new_generation_id(), deadline_ms=5, priority=Priority.JOB)
+    assert content_digest(replace(copy, owner="a" * 64)) == content_digest(request)
     assert content_digest(copy) == content_digest(request)
 
 
@@ -35,6 +43,12 @@ CHANGES: list[Callable[[GenerateRequest], GenerateRequest]] = [
     lambda r: replace(r, continue_last=True),
     lambda r: replace(r, max_context_tokens=7),
     lambda r: replace(r, tools=(ToolSpec("t", "", {}),)),
+    lambda r: replace(r, samples=2),
+    lambda r: replace(r, thinking_budget=9),
+    lambda r: replace(r, tool_choice=ToolChoice.REQUIRED),
+    lambda r: replace(r, call_grammar=CallGrammar.OFF),
+    lambda r: replace(r, logprobs=1),
+    lambda r: replace(r, adapter="kitchen"),
 ]
 
 

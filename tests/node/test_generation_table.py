@@ -2,7 +2,19 @@ from __future__ import annotations
 
 import pytest
 from homing_core.errors import ConflictError, InvalidDataError, NotFoundError, OverloadedError
-from homing_core.generation import Done, Failed, FinishReason, TextDelta, ToolCallEvent
+from homing_core.generation import (
+    CallSignals,
+    Done,
+    Failed,
+    FinishReason,
+    NameProbability,
+    Sampled,
+    SampleEvent,
+    TextDelta,
+    TokenLogprob,
+    TokenLogprobs,
+    ToolCallEvent,
+)
 from homing_core.ids import DeviceId, GenerationId, new_tool_call_id
 from homing_core.testing import FakeClock
 from homing_core.tools import ToolCall
@@ -210,3 +222,36 @@ class Reader(RuleBasedStateMachine):
 
 TestReader = Reader.TestCase
 TestReader.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+NAMES = tuple(NameProbability("n" * 50, 0.1) for _ in range(30))
+
+
+@pytest.mark.parametrize(
+    ("event", "least"),
+    [
+        (TextDelta(CHUNK), 1000),
+        (ToolCallEvent(ToolCall(new_tool_call_id(), "f", {"a": CHUNK})), 1000),
+        (
+            ToolCallEvent(
+                ToolCall(new_tool_call_id(), "f", {}), CallSignals(0.9, 0.9, 0.8, names=NAMES)
+            ),
+            30 * 50,
+        ),
+        (TokenLogprobs((TokenLogprob("a", -0.1, (("b" * 90, -1.0),) * 20),)), 20 * 90),
+        (Failed("internal", CHUNK), 800),
+    ],
+)
+def test_whatever_an_event_carries_counts(event: SampleEvent, least: int) -> None:
+    assert event_bytes(event) >= least
+    assert event_bytes(Sampled(1, event)) > event_bytes(event)
+
+
+def test_one_answer_of_several_ends_alone() -> None:
+    log = EventLog(PHONE, gid(1), "d")
+    log.append(Sampled(1, DONE))
+    log.append(Sampled(2, Failed("internal", "x")))
+    assert not log.ended
+    log.append(DONE)
+    assert log.ended
+    assert [item.seq for item in log.after(0)] == [1, 2, 3]

@@ -147,10 +147,16 @@ class CatalogSource:
         report(loading)
         async with admit(await asyncio.to_thread(_need_of, file, wanted)):
             return await ChildEngine.start(
-                ModelFile(file.path, file.name, file.stand_in),
+                ModelFile(file.path, file.name, file.stand_in, file.sha256),
                 context_tokens=wanted.context_tokens,
                 threads=wanted.threads,
                 gpu_layers=wanted.gpu_layers,
+                max_sequences=wanted.max_sequences,
+                cache_tokens=wanted.cache_tokens,
+                state_folder=wanted.state_folder if wanted.state_bytes else None,
+                state_bytes=wanted.state_bytes,
+                checkpoint_bytes=wanted.checkpoint_bytes,
+                adapters=wanted.adapters,
                 on_progress=lambda share: report(replace(loading, done=int(share * file.size))),
             )
 
