@@ -1,91 +1,74 @@
-"""One life of an engine's child process, seen from the daemon."""
+"""One life of an engine's child process, seen from the daemon: questions in, answers out."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
-import os
-import signal
-import socket
-import sys
-from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
-from homing_core.errors import ConflictError, HomingError, InvalidDataError, UnavailableError
+from homing_core.errors import HomingError, InvalidDataError, UnavailableError
 from homing_core.generation import Done, Failed
+from homing_core.scoring import ToolScores
 from homing_proto.codec.engine import (
     CancelGeneration,
+    EmbedTexts,
+    EngineBusy,
     GenerationReport,
     LoadFailed,
     ModelLoading,
     ModelReady,
-    PrefixWarmed,
+    ScoreTools,
     StartGeneration,
-    WarmFailed,
+    TextsEmbedded,
     WarmPrefix,
     decode_engine_command,
     decode_engine_report,
     encode_engine_command,
 )
-from homing_proto.frames import FrameReader, frame
 
-from homing_inference.engine import WarmedPrefix
+from homing_inference.child_process import ChildProcess
+from homing_inference.endings import closed, stopped
+from homing_inference.engine import EngineState, WarmedPrefix
+from homing_inference.in_flight import InFlight
+from homing_inference.outcomes import outcome_of, state_of
+from homing_inference.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from asyncio.subprocess import Process
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
-    from homing_core.ids import GenerationId
     from homing_core.messages import Message
+    from homing_core.scoring import ScoreRequest
     from homing_core.tools import ToolSpec
     from homing_proto.codec.engine import EngineCommand, EngineReport, LoadModel
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
-_READ_BYTES: Final = 1 << 16
+T = TypeVar("T")
+
+STEP_SILENCE_S: Final = 60.0
+"""Seconds without a word, while something is in flight, after which a child counts as hung."""
 _STOP_SECONDS: Final = 5.0
-_MAX_LINE: Final = 2000
-_KEPT_LINES: Final = 3
-
-
-def _stopped() -> UnavailableError:
-    return UnavailableError("the engine stopped; it is being restarted", "Ask again.")
-
-
-def _closed() -> UnavailableError:
-    return UnavailableError("the engine was closed", "Start it again.")
+_MISFIT: Final = "the engine answered something else than it was asked"
 
 
 class EngineChild:
     """A running child with its model loaded. Made by `start`; belongs to one event loop."""
 
     def __init__(
-        self,
-        process: Process,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        on_death: Callable[[EngineChild], None],
+        self, process: ChildProcess, on_death: Callable[[EngineChild], None], step_silence_s: float
     ) -> None:
         """Begin to listen; use `start` instead."""
         self._process = process
-        self._reader = reader
-        self._writer = writer
         self._on_death = on_death
         self._alive = True
-        self._died = False
-        self._farewell = _stopped()
-        """What those who wait are told when it is gone."""
-        self._loading: asyncio.Queue[float | ModelReady | HomingError] = asyncio.Queue()
-        self._streams: dict[GenerationId, asyncio.Queue[GenerationEvent]] = {}
-        self._ending: dict[GenerationId, asyncio.Event] = {}
-        """Generations that nobody reads any more but whose last event has not come."""
-        self._tickets = itertools.count(1)
-        self._warming: dict[int, asyncio.Future[WarmedPrefix]] = {}
+        self._farewell = stopped()  # what those who wait are told when it is gone
+        self._loading: asyncio.Queue[ModelLoading | ModelReady | HomingError] = asyncio.Queue()
+        self._in_flight = InFlight()
+        self._state = EngineState()
+        self._watchdog = Watchdog(step_silence_s, lambda: bool(self._in_flight), self._give_up)
         self._listening = asyncio.create_task(self._listen())
-        self._logging = asyncio.create_task(self._pass_on_output())
 
     @classmethod
     async def start(
@@ -95,6 +78,7 @@ class EngineChild:
         *,
         silence_s: float,
         on_progress: Callable[[float], None],
+        step_silence_s: float = STEP_SILENCE_S,
     ) -> tuple[EngineChild, ModelReady]:
         """Start a process and let it load a model.
 
@@ -103,22 +87,13 @@ class EngineChild:
             on_death: called once, when the child is gone without having been told to.
             silence_s: seconds without progress after which loading counts as hung.
             on_progress: called with a share in [0, 1].
+            step_silence_s: the same while something is in flight; then it is killed.
 
         Raises:
             HomingError: the model cannot be loaded; see `LoadedModel`.
             UnavailableError: the child stopped or fell silent while loading.
         """
-        ours, theirs = socket.socketpair()
-        with theirs:
-            ours.setblocking(False)  # noqa: FBT003  # the method takes nothing else
-            reader, writer = await asyncio.open_connection(sock=ours)
-            try:
-                process = await spawn_worker(theirs.fileno())
-            except OSError as error:
-                writer.close()
-                msg = "the system does not let an engine's process start"
-                raise UnavailableError(msg, "Close other programs and try again.") from error
-        child = cls(process, reader, writer, on_death)
+        child = cls(await ChildProcess.spawn(), on_death, step_silence_s)
         try:
             ready = await child._load(load, silence_s, on_progress)
         except BaseException:
@@ -132,25 +107,20 @@ class EngineChild:
         return self._process.pid
 
     @property
-    def alive(self) -> bool:
-        """Whether it can be asked."""
-        return self._alive
+    def state(self) -> EngineState:
+        """How busy it is, as last heard; idle and empty once it is gone."""
+        return self._state
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[GenerationEvent, None]:
         """The events of one generation; closing the generator cancels it."""
-        while request.id in self._ending:
-            await self._ending[request.id].wait()
-        if request.id in self._streams:
-            msg = "a generation with this id is already running"
-            yield Failed.from_error(ConflictError(msg, "Use a fresh id."))
-            return
-        events: asyncio.Queue[GenerationEvent] = asyncio.Queue()
+        await self._in_flight.ended(request.id)
         try:
-            self._send(StartGeneration(request))
+            self._in_flight.check_free(request.id)
+            self._ask(StartGeneration(request))
         except HomingError as error:
             yield Failed.from_error(error)
             return
-        self._streams[request.id] = events
+        events = self._in_flight.stream(request.id)
         try:
             while True:
                 event = await events.get()
@@ -158,8 +128,7 @@ class EngineChild:
                 if isinstance(event, Done | Failed):
                     return
         finally:
-            if self._streams.pop(request.id, None) is not None:
-                self._ending[request.id] = asyncio.Event()
+            if self._in_flight.leave(request.id):
                 with contextlib.suppress(HomingError):
                     self._send(CancelGeneration(request.id))
 
@@ -167,30 +136,30 @@ class EngineChild:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
     ) -> WarmedPrefix:
         """See `Engine.warm`."""
-        ticket = next(self._tickets)
-        self._send(WarmPrefix(ticket, tuple(messages), tuple(tools), thinking))
-        future: asyncio.Future[WarmedPrefix] = asyncio.get_running_loop().create_future()
-        self._warming[ticket] = future
-        try:
-            return await future
-        finally:
-            self._warming.pop(ticket, None)
+        system, offered = tuple(messages), tuple(tools)
+        return await self._outcome(
+            WarmedPrefix, lambda ticket: WarmPrefix(ticket, system, offered, thinking)
+        )
+
+    async def score(self, request: ScoreRequest) -> ToolScores:
+        """See `Engine.score`."""
+        return await self._outcome(ToolScores, lambda ticket: ScoreTools(ticket, request))
+
+    async def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.embed`."""
+        asked = tuple(texts)
+        return (
+            await self._outcome(TextsEmbedded, lambda ticket: EmbedTexts(ticket, asked))
+        ).vectors
 
     async def stop(self) -> None:
         """End the process and wait until it is gone; harmless when repeated."""
         if self._alive:
-            self._farewell = _closed()
+            self._farewell = closed()
+        self._watchdog.stop()
         was_alive, self._alive = self._alive, False
-        self._writer.close()  # the child leaves when it sees that
-        try:
-            async with asyncio.timeout(_STOP_SECONDS if was_alive else 0):
-                await self._process.wait()
-        except TimeoutError:
-            self._kill()
-            await self._process.wait()
-        await asyncio.gather(self._listening, self._logging, return_exceptions=True)
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+        await self._process.stop(_STOP_SECONDS if was_alive else 0)
+        await asyncio.gather(self._listening, return_exceptions=True)
 
     async def _load(
         self, load: LoadModel, silence_s: float, on_progress: Callable[[float], None]
@@ -208,8 +177,21 @@ class EngineChild:
                     return news
                 case HomingError():
                     raise news
-                case _:
-                    on_progress(news)
+                case ModelLoading():
+                    on_progress(news.progress)
+
+    async def _outcome(self, kind: type[T], command: Callable[[int], EngineCommand]) -> T:
+        ticket = self._in_flight.number()
+        self._ask(command(ticket))
+        outcome = await self._in_flight.outcome(ticket)
+        if not isinstance(outcome, kind):
+            raise InvalidDataError(_MISFIT)
+        return outcome
+
+    def _ask(self, command: EngineCommand) -> None:
+        """As `_send`, of something that the child must answer."""
+        self._watchdog.asked()
+        self._send(command)
 
     def _send(self, command: EngineCommand) -> None:
         """Queue a command.
@@ -223,110 +205,48 @@ class EngineChild:
         decode_engine_command(content)
         if not self._alive:
             raise self._farewell
-        self._writer.write(frame(content))
+        self._process.send(content)
 
     async def _listen(self) -> None:
-        frames = FrameReader()
         try:
-            while data := await self._reader.read(_READ_BYTES):
-                for content in frames.feed(data):
+            async for contents in self._process.contents():
+                self._watchdog.heard()
+                for content in contents:
                     self._take(decode_engine_report(content))
         except InvalidDataError as error:
             _log.warning("engine.malformed_report", what=error.what)
-        except OSError:
-            pass  # it is gone, as below
         finally:
             self._die()
 
     def _take(self, report: EngineReport) -> None:
         match report:
-            case ModelLoading():
-                self._loading.put_nowait(report.progress)
-            case ModelReady():
+            case ModelLoading() | ModelReady():
                 self._loading.put_nowait(report)
             case LoadFailed():
                 self._alive = False  # it leaves now, which is no crash
                 self._loading.put_nowait(report.error.to_error())
             case GenerationReport():
-                self._take_event(report.id, report.event)
-            case PrefixWarmed():
-                self._answer(report.ticket, WarmedPrefix(report.tokens, report.sha256))
-            case WarmFailed():
-                self._answer(report.ticket, report.error.to_error())
-
-    def _take_event(self, identity: GenerationId, event: GenerationEvent) -> None:
-        last = isinstance(event, Done | Failed)
-        events = self._streams.get(identity)
-        if events is not None:
-            events.put_nowait(event)
-            if last:
-                del self._streams[identity]
-        elif last and identity in self._ending:
-            self._ending.pop(identity).set()
-
-    def _answer(self, ticket: int, outcome: WarmedPrefix | HomingError) -> None:
-        future = self._warming.pop(ticket, None)
-        if future is None or future.done():
-            return
-        if isinstance(outcome, HomingError):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
+                self._in_flight.event(report.id, report.event)
+            case EngineBusy():
+                self._state = state_of(report)
+            case _:
+                self._in_flight.answer(report.ticket, outcome_of(report))
 
     def _die(self) -> None:
         """The pipe is closed or useless: end whatever waits for it."""
         was_alive, self._alive = self._alive, False
-        self._kill()
-        loading = UnavailableError(
-            "the engine stopped while it loaded the model",
-            "The file may be damaged, or the memory too small; the log says more.",
-        )
-        self._loading.put_nowait(loading)
-        for identity in tuple(self._streams):
-            self._take_event(identity, Failed.from_error(self._farewell))
-        for ended in self._ending.values():
-            ended.set()
-        self._ending.clear()
-        for ticket in tuple(self._warming):
-            self._answer(ticket, self._farewell)
+        self._process.kill()
+        msg = "the engine stopped while it loaded the model"
+        hint = "The file may be damaged, or the memory too small; the log says more."
+        self._loading.put_nowait(UnavailableError(msg, hint))
+        self._state = EngineState()
+        self._watchdog.stop()
+        self._in_flight.fail(self._farewell)
         if was_alive:
-            self._died = True
+            self._process.crashed = True
             self._on_death(self)
 
-    def _kill(self) -> None:
-        # Not `Process.kill`: it looks first whether the process is gone, and so takes its exit
-        # status away from the event loop, which waits for it in a thread.
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGKILL)
-
-    async def _pass_on_output(self) -> None:
-        """What the child and native code print goes to the log, never to a terminal."""
-        output = self._process.stdout
-        if output is None:
-            return
-        last: deque[str] = deque(maxlen=_KEPT_LINES)
-        rest = b""
-        while data := await output.read(_READ_BYTES):
-            *lines, rest = (rest + data).split(b"\n")
-            rest = rest[-_MAX_LINE:]
-            for line in lines:
-                last.append(line[:_MAX_LINE].decode("utf-8", "replace"))
-                _log.debug("engine.output", pid=self.pid, what=last[-1])
-        status = await self._process.wait()
-        entry = _log.warning if self._died else _log.debug
-        entry("engine.ended", pid=self.pid, status=status, what=" | ".join(last))
-
-
-async def spawn_worker(descriptor: int) -> Process:
-    """Start the process that speaks on an inherited socket; raises `OSError`."""
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-P", "-m", "homing_inference.worker", str(descriptor)),
-        pass_fds=(descriptor,),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        # Its own session: Ctrl-C in a terminal reaches the daemon, which ends the child.
-        start_new_session=True,
-    )
+    def _give_up(self) -> None:
+        """It is hung: its death is then like any other."""
+        _log.warning("engine.silent", pid=self.pid)
+        self._process.kill()

@@ -14,7 +14,7 @@ import contextlib
 import os
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import structlog
 from homing_core.clock import SystemClock
@@ -22,8 +22,9 @@ from homing_core.errors import HomingError, UnavailableError
 from homing_core.generation import Failed
 from homing_proto.codec.engine import LoadModel
 
-from homing_inference.child import EngineChild
-from homing_inference.engine import EngineInfo
+from homing_inference.child import STEP_SILENCE_S
+from homing_inference.engine import EngineInfo, EngineState
+from homing_inference.kept_child import LOAD_SILENCE_S, KeptChild, ignore_progress
 from homing_inference.restarts import CrashLog
 
 if TYPE_CHECKING:
@@ -33,15 +34,16 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
     from homing_core.messages import Message
+    from homing_core.scoring import ScoreRequest, ToolScores
     from homing_core.tools import ToolSpec
     from homing_proto.codec.engine import ModelReady
 
+    from homing_inference.child import EngineChild
     from homing_inference.engine import WarmedPrefix
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
-LOAD_SILENCE_S: Final = 60.0
-"""Seconds without progress after which loading counts as hung."""
+_Prefix: TypeAlias = "tuple[tuple[Message, ...], tuple[ToolSpec, ...], Thinking]"
 _REMEMBERED_PREFIXES: Final = 3
 
 
@@ -53,22 +55,13 @@ class ModelFile:
         path: the GGUF file.
         name: under which it is served.
         stand_in: whether it stands in for the product's own.
+        sha256: of the file, hex; without it no state is written to disk.
     """
 
     path: Path
     name: str
     stand_in: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Prefix:
-    messages: tuple[Message, ...]
-    tools: tuple[ToolSpec, ...]
-    thinking: Thinking
-
-
-def _ignore(_share: float) -> None:
-    """Nobody watches."""
+    sha256: str = ""
 
 
 class ChildEngine:
@@ -80,20 +73,21 @@ class ChildEngine:
     """
 
     def __init__(
-        self, model: ModelFile, load: LoadModel, silence_s: float, clock: Clock | None
+        self, model: ModelFile, load: LoadModel, clock: Clock, silences_s: tuple[float, float]
     ) -> None:
         """Nothing runs yet; use `start` instead."""
         self._model = model
-        self._load = load
-        self._silence_s = silence_s
-        self._crashes = CrashLog(model.name, clock or SystemClock())
-        self._child: EngineChild | None = None
+        self._adapters = tuple(name for name, _ in load.adapters)
+        self._kept = KeptChild(
+            load,
+            CrashLog(model.name, clock),
+            self._take_over,
+            load_silence_s=silences_s[0],
+            step_silence_s=silences_s[1],
+        )
         self._info: EngineInfo | None = None
-        self._reviving: asyncio.Task[EngineChild] | None = None
         self._warming: asyncio.Task[None] | None = None
-        self._burying: set[asyncio.Task[None]] = set()
         self._prefixes: OrderedDict[str, _Prefix] = OrderedDict()
-        self._closed = False
 
     @classmethod
     async def start(  # noqa: PLR0913  # each has a default but the first
@@ -103,8 +97,16 @@ class ChildEngine:
         context_tokens: int = 0,
         threads: int = 0,
         gpu_layers: int = 0,
-        on_progress: Callable[[float], None] = _ignore,
+        max_sequences: int = 0,
+        cache_tokens: int = 0,
+        state_folder: Path | None = None,
+        state_bytes: int = 0,
+        checkpoint_bytes: int = 0,
+        max_waiting: int = 0,
+        adapters: Sequence[tuple[str, Path]] = (),
+        on_progress: Callable[[float], None] = ignore_progress,
         load_silence_s: float = LOAD_SILENCE_S,
+        step_silence_s: float = STEP_SILENCE_S,
         clock: Clock | None = None,
     ) -> ChildEngine:
         """Start a child and load the model.
@@ -112,10 +114,20 @@ class ChildEngine:
         Args:
             model: what to run.
             context_tokens: prompt and answer together; 0 is 8,192, or what the model knows if less.
-            threads: that compute; 0 is what suits the machine.
+            threads: that compute; 0 is what suits the machine and the other engines on it.
             gpu_layers: layers on an accelerator; 0 for none, -1 for all.
+            max_sequences: answers that are written at once; 0 is 8.
+            cache_tokens: that all requests and pinned prefixes hold together; 0 lets the engine
+                choose.
+            state_folder: where states of pinned prefixes are kept; None keeps them in memory only.
+            state_bytes: that they may take there.
+            checkpoint_bytes: of main memory that states of conversations may take.
+            max_waiting: requests that may wait; more are refused. 0 is 64.
+            adapters: names of LoRA adapters and their files.
             on_progress: called while loading with a share in [0, 1].
             load_silence_s: seconds without progress after which loading counts as hung.
+            step_silence_s: seconds without a word, while something is in flight, after which the
+                child counts as hung and is ended.
             clock: for counting crashes.
 
         Raises:
@@ -125,9 +137,23 @@ class ChildEngine:
             OverloadedError: it does not fit the memory.
             UnavailableError: the child stopped or hung while loading.
         """
-        load = LoadModel(os.fspath(model.path), model.name, context_tokens, threads, gpu_layers)
-        engine = cls(model, load, load_silence_s, clock)
-        await engine._start_child(on_progress)
+        load = LoadModel(
+            path=os.fspath(model.path),
+            name=model.name,
+            context_tokens=context_tokens,
+            threads=threads,
+            gpu_layers=gpu_layers,
+            max_sequences=max_sequences,
+            cache_tokens=cache_tokens,
+            file_sha256=model.sha256,
+            state_folder=os.fspath(state_folder or ""),
+            state_bytes=state_bytes,
+            checkpoint_bytes=checkpoint_bytes,
+            max_waiting=max_waiting,
+            adapters=tuple((name, os.fspath(path)) for name, path in adapters),
+        )
+        engine = cls(model, load, clock or SystemClock(), (load_silence_s, step_silence_s))
+        await engine._kept.start(on_progress)
         return engine
 
     @property
@@ -139,14 +165,21 @@ class ChildEngine:
         return self._info
 
     @property
+    def state(self) -> EngineState:
+        """How busy it is, as last heard; idle and empty while there is no child."""
+        child = self._kept.child
+        return EngineState() if child is None else child.state
+
+    @property
     def pid(self) -> int | None:
         """Number of the child process; None while there is none."""
-        return self._child.pid if self._child is not None else None
+        child = self._kept.child
+        return None if child is None else child.pid
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[GenerationEvent, None]:
-        """See `Engine.generate`. One runs at a time; others wait, persons before jobs."""
+        """See `Engine.generate`. Several run at once; others wait, persons before jobs."""
         try:
-            child = await self._living()
+            child = await self._kept.living()
         except HomingError as error:
             yield Failed.from_error(error)
             return
@@ -158,13 +191,21 @@ class ChildEngine:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], thinking: Thinking
     ) -> WarmedPrefix:
         """See `Engine.warm`. The last few prefixes are warmed again after a crash."""
-        child = await self._living()
+        child = await self._kept.living()
         warmed = await child.warm(messages, tools, thinking)
-        self._prefixes[warmed.sha256] = _Prefix(tuple(messages), tuple(tools), thinking)
+        self._prefixes[warmed.sha256] = tuple(messages), tuple(tools), thinking
         self._prefixes.move_to_end(warmed.sha256)
         while len(self._prefixes) > _REMEMBERED_PREFIXES:
             self._prefixes.popitem(last=False)
         return warmed
+
+    async def score(self, request: ScoreRequest) -> ToolScores:
+        """See `Engine.score`."""
+        return await (await self._kept.living()).score(request)
+
+    async def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.embed`."""
+        return await (await self._kept.living()).embed(texts)
 
     async def restart(self) -> None:
         """Start it again although it was given up; does nothing while it runs.
@@ -172,62 +213,18 @@ class ChildEngine:
         Raises:
             HomingError: as `start`.
         """
-        self._crashes.clear()
-        await self._living()
+        await self._kept.restart()
 
     async def close(self) -> None:
         """See `Engine.close`."""
-        self._closed = True
-        tasks: list[asyncio.Future[Any]] = [
-            task for task in (self._reviving, self._warming) if task is not None
-        ]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        child, self._child = self._child, None
-        if child is not None:
-            await child.stop()
-        await asyncio.gather(*self._burying, return_exceptions=True)
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.gather(self._warming, return_exceptions=True)
+        await self._kept.close()
 
-    async def _living(self) -> EngineChild:
-        """The child; starts one if there is none.
-
-        Raises:
-            HomingError: there is none and none can be started.
-        """
-        if self._closed:
-            raise _closed()
-        if self._child is not None:
-            return self._child
-        reviving = self._reviving
-        if reviving is None or reviving.done():
-            self._crashes.check()
-            reviving = self._revive()
-        try:
-            # Shielded: one impatient caller must not end the start that others wait for.
-            return await asyncio.shield(reviving)
-        except asyncio.CancelledError:
-            if reviving.cancelled() and self._closed:
-                raise _closed() from None
-            raise
-
-    def _revive(self) -> asyncio.Task[EngineChild]:
-        self._reviving = asyncio.create_task(self._start_child(_ignore))
-        self._reviving.add_done_callback(_log_failure)
-        return self._reviving
-
-    async def _start_child(self, on_progress: Callable[[float], None]) -> EngineChild:
-        child, ready = await EngineChild.start(
-            self._load, self._bury, silence_s=self._silence_s, on_progress=on_progress
-        )
-        self._info = self._describe(ready)
-        self._child = child
-        if self._prefixes:
-            self._warming = asyncio.create_task(self._warm_again(child))
-        return child
-
-    def _describe(self, ready: ModelReady) -> EngineInfo:
-        return EngineInfo(
+    def _take_over(self, child: EngineChild, ready: ModelReady) -> None:
+        """A new child has its model loaded."""
+        self._info = EngineInfo(
             model=self._model.name,
             quantization=ready.quantization,
             context_tokens=ready.context_tokens,
@@ -235,35 +232,16 @@ class ChildEngine:
             can_think=ready.can_think,
             architecture=ready.architecture,
             stand_in=self._model.stand_in,
+            max_sequences=ready.max_sequences,
+            adapters=self._adapters,
         )
+        if self._prefixes:
+            self._warming = asyncio.create_task(self._warm_again(child))
 
     async def _warm_again(self, child: EngineChild) -> None:
         for prefix in tuple(self._prefixes.values()):
             try:
-                await child.warm(prefix.messages, prefix.tools, prefix.thinking)
+                await child.warm(*prefix)
             except HomingError as error:
                 _log.warning("engine.not_warmed", what=error.what)
                 return
-
-    def _bury(self, child: EngineChild) -> None:
-        """A child died by itself."""
-        _log.warning("engine.died", pid=child.pid, model=self._model.name)
-        self._crashes.record()
-        burial = asyncio.create_task(child.stop())
-        self._burying.add(burial)
-        burial.add_done_callback(self._burying.discard)
-        if self._child is not child:
-            return  # it died while loading; whoever started it gets the error
-        self._child = None
-        if not self._closed and not self._crashes.given_up:
-            self._revive()
-
-
-def _closed() -> UnavailableError:
-    return UnavailableError("the engine was closed", "Start it again.")
-
-
-def _log_failure(task: asyncio.Task[EngineChild]) -> None:
-    """Whoever waited got the error too; if nobody did, it must not be lost."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.warning("engine.not_started", what=str(error))

@@ -13,6 +13,7 @@ from homing_core.generation import Done, Failed
 from homing_core.messages import Role
 from homing_core.scoring import NameScore, ToolScores
 
+from homing_inference.endings import closed
 from homing_inference.engine import EngineInfo, EngineState, WarmedPrefix
 from homing_inference.script import play
 from homing_inference.slots import Slots
@@ -184,7 +185,7 @@ class ScriptedEngine:
 
     def _check_open(self) -> None:
         if self.closed:
-            raise _closed()
+            raise closed()
 
     def _check_room(self, tokens: int, limit: int = 0) -> None:
         most = min(self._info.context_tokens, limit or tokens + 1)
@@ -241,7 +242,3 @@ def _vector(text: str) -> tuple[float, ...]:
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]
     numbers = [byte - 127.5 for byte in digest]
     return tuple(number / math.hypot(*numbers) for number in numbers)
-
-
-def _closed() -> UnavailableError:
-    return UnavailableError("the engine was closed", "Start it again.")

@@ -30,7 +30,7 @@ from homing_core.generation import (
     TokenSignals,
     ToolCallEvent,
 )
-from homing_inference import child
+from homing_inference import child_process
 from homing_inference.host import ChildEngine, ModelFile
 from support.engines import (
     BOUND_S,
@@ -357,10 +357,14 @@ async def test_closing_while_it_restarts(tiny_qwen35: Path) -> None:
 
 _ABORTING = """
 from homing_inference import worker
-from homing_inference.llama.old_sequences import Sequences
+from homing_inference.llama.context import Context
 
-def oversized(self, tokens):
-    count = 4 * len(tokens) + 512
+compute = Context.compute
+
+def oversized(self, rows, scores_at):
+    if len({sequence for _, _, sequence in rows}) < 2:
+        return compute(self, rows, scores_at)
+    count = 4 * self.sizes.batch_tokens
     batch = self._library.llama_batch_init(count, 0, 1)
     batch.n_tokens = count
     for index in range(count):
@@ -369,9 +373,9 @@ def oversized(self, tokens):
         batch.n_seq_id[index] = 1
         batch.seq_id[index][0] = 0
         batch.logits[index] = 0
-    self._library.llama_decode(self._context, batch)
+    self._library.llama_decode(self._handle, batch)
 
-Sequences.append = oversized
+Context.compute = oversized
 worker.main()
 """
 
@@ -379,7 +383,7 @@ worker.main()
 async def test_a_native_abort_takes_only_the_child_with_it(
     tiny_qwen35: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = child.spawn_worker
+    real = child_process.spawn_worker
 
     async def spawn(descriptor: int) -> Process:
         return await asyncio.create_subprocess_exec(
@@ -390,12 +394,13 @@ async def test_a_native_abort_takes_only_the_child_with_it(
             stderr=asyncio.subprocess.STDOUT,
         )
 
-    monkeypatch.setattr(child, "spawn_worker", spawn)
+    monkeypatch.setattr(child_process, "spawn_worker", spawn)
     engine = await ChildEngine.start(ModelFile(tiny_qwen35, "tiny"), context_tokens=2048)
-    monkeypatch.setattr(child, "spawn_worker", real)
+    monkeypatch.setattr(child_process, "spawn_worker", real)
     with structlog.testing.capture_logs() as logs:
-        failure = failure_of(await collect(engine, ask()))
-        assert failure.retryable
+        # It aborts as soon as two are written at once.
+        both = await asyncio.gather(*(collect(engine, ask(sampling=LONG)) for _ in range(2)))
+        assert all(failure_of(events).retryable for events in both)
         assert done_of(await collect(engine, ask()))
         await engine.close()
     (ended,) = [entry for entry in logs if entry.get("status") == -signal.SIGABRT]
@@ -437,7 +442,7 @@ def _impostor(code: str) -> Callable[[int], Awaitable[Process]]:
 async def test_a_child_that_talks_nonsense_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setattr(child, "spawn_worker", _impostor(code))
+    monkeypatch.setattr(child_process, "spawn_worker", _impostor(code))
     async with asyncio.timeout(BOUND_S):
         with pytest.raises(UnavailableError, match="stopped while it loaded"):
             await ChildEngine.start(ModelFile(tmp_path / "any.gguf", "any"))
@@ -446,7 +451,7 @@ async def test_a_child_that_talks_nonsense_is_ended(
 async def test_a_child_that_falls_silent_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "spawn_worker", _impostor("s.recv(1 << 20); s.recv(1)"))
+    monkeypatch.setattr(child_process, "spawn_worker", _impostor("s.recv(1 << 20); s.recv(1)"))
     async with asyncio.timeout(BOUND_S):
         with pytest.raises(UnavailableError, match="made no progress for 0 s"):
             await ChildEngine.start(ModelFile(tmp_path / "any.gguf", "any"), load_silence_s=0.2)
