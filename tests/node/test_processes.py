@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,9 +23,11 @@ from homing_proto.v1 import node_pb2
 from support.node_pairing import pair
 from support.node_process import NodeProcess, environment, finished, started
 from support.node_rig import DEADLINE_S, Phone, all_events, within
+from support.processes import engines, gone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from pathlib import Path
 
 
 @contextlib.asynccontextmanager
@@ -161,31 +161,3 @@ async def test_the_engine_dies_and_the_daemon_goes_on(tmp_path: Path, small_mode
         assert revived != engine
         assert await running.end(signal.SIGTERM) == 0
     await gone(revived)
-
-
-def engines(daemon_pid: int) -> list[int]:
-    """Process ids of a daemon's engines."""
-    found: list[int] = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            parent = int(stat.read_text().rpartition(")")[2].split()[1])
-            if (
-                parent == daemon_pid
-                and b"homing_inference" in stat.with_name("cmdline").read_bytes()
-            ):
-                found.append(int(stat.parent.name))
-    return found
-
-
-async def gone(pid: int) -> None:
-    """Wait until a process that is not our child has ended."""
-    with contextlib.suppress(ProcessLookupError):
-        descriptor = os.pidfd_open(pid)
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(descriptor, ended.set)
-        try:
-            await within(ended.wait())
-        finally:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
