@@ -42,8 +42,9 @@ class _Name:
     Attributes:
         trie: the offered names.
         place: how far it has come.
-        others: of each name, the mass that parted from what was written; shape (names,).
-        reach: mass of the branches that led here.
+        others: of each name, the mass of the tokens that would have led to it at each step and were
+            not written; shape (names,).
+        reach: product of the probabilities of all tokens so far.
         product: of the probabilities of the name's tokens.
         written: number of the name, once it is complete.
     """
@@ -60,30 +61,28 @@ class _Name:
         total = log_total(scores)
         place = self.place
         behind = self.trie.after(place, piece)
+        chance = math.exp(float(scores[token]) - total)
         if place.last - place.first > 1:
-            self._part(scores, total, behind)
+            self._part(self.trie.branches(place).masses(scores, total), chance, behind)
         if behind is None:
             return False
         end = self.trie.name_length(behind.first)
         single = behind.last - behind.first == 1
         # As signals count them: tokens that hold a character of the name.
         if len(piece) > len(place.lead) and not (single and len(place.written) >= end):
-            self.product *= math.exp(float(scores[token]) - total)
+            self.product *= chance
         self.place = behind
         if behind.complete:
             self.written = behind.first
         return not behind.complete
 
-    def _part(self, scores: NDArray[np.float32], total: float, behind: Place | None) -> None:
-        branches = self.trie.branches(self.place)
-        masses = branches.masses(scores, total)
-        taken = 1.0
-        for (first, last), mass in zip(branches.names, masses, strict=True):
-            if behind is not None and behind.names == (first, last):
-                taken = float(mass)
-            else:
-                self.others[first:last] += self.reach * mass
-        self.reach *= taken
+    def _part(self, masses: NDArray[np.float64], chance: float, behind: Place | None) -> None:
+        """Every token but the written one leads away from what is being written."""
+        for (first, last), mass in zip(self.trie.branches(self.place).names, masses, strict=True):
+            self.others[first:last] += self.reach * mass
+        if behind is not None:
+            self.others[behind.first : behind.last] -= self.reach * chance
+        self.reach *= chance
 
     def probabilities(self) -> tuple[NameProbability, ...]:
         """Of every offered name, the most likely first."""
