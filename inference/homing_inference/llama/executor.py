@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homing_inference.llama.beginnings import Beginning
     from homing_inference.llama.pace import Pace
     from homing_inference.llama.parts import Memory, States, ThreadCount
-    from homing_inference.llama.tasks import Demand, Task
+    from homing_inference.llama.tasks import Task
     from homing_inference.llama.writing import Writing
-
-_REMEMBERED: Final = 256
-"""Prompts that are known again when they are repeated."""
 
 
 class Executor:
@@ -38,8 +34,6 @@ class Executor:
         self._threads = threads
         self._thread_count = 0
         self._steps = 0
-        self._begun: dict[int, int] = {}
-        """Of the latest prompts, how much was known when they came first."""
         self.interrupted = 0
         """Step at which answers last had to wait for something else."""
 
@@ -69,7 +63,13 @@ class Executor:
             task.prompt_computed(None, self._memory)
             return True
         used = self._memory.used_cells
-        begun = self._start(demand)
+        begun = self._states.start(
+            demand.tokens,
+            owner=demand.owner,
+            adapter=demand.adapter,
+            prefix_tokens=demand.prefix_tokens,
+            cuts=demand.cuts,
+        )
         needed = demand.cells - begun.cached
         if needed > free_cells - (self._memory.used_cells - used):
             task.cells = needed + self._memory.own_cells(begun.sequence)
@@ -102,7 +102,7 @@ class Executor:
         self._pace.prefilled(end - done, time.perf_counter() - began)
         self.interrupted = self._steps
         if end == demand.prefix_tokens:
-            self._states.pin(sequence, adapter=demand.adapter, sha256=demand.sha256())
+            self._states.pin(sequence, adapter=demand.adapter, sha256=demand.sha256)
         if end in kept:
             self._states.keep(sequence, owner=demand.owner, adapter=demand.adapter)
         if last:
@@ -152,28 +152,6 @@ class Executor:
         """Nothing is to compute for now."""
         if self._threads is not None:
             self._threads.idle()
-
-    def _start(self, demand: Demand) -> Beginning:
-        """Begin a prompt; one that is repeated begins where it began the first time.
-
-        A state that is restored lies in other cells than one that was computed in place, and
-        attention adds up in the order of cells. So a repeated request gets the same answer to the
-        last bit only if it does not begin with what its own first run has left.
-        """
-        prompt = hash((demand.owner, demand.adapter, demand.tokens))
-        most = self._begun.pop(prompt, len(demand.tokens))
-        known = max(most, demand.prefix_tokens)
-        begun = self._states.start(
-            demand.tokens[: known + 1],
-            owner=demand.owner,
-            adapter=demand.adapter,
-            prefix_tokens=demand.prefix_tokens,
-            cuts=tuple(cut for cut in demand.cuts if cut <= known),
-        )
-        self._begun[prompt] = min(begun.cached, most)
-        while len(self._begun) > _REMEMBERED:
-            self._begun.pop(next(iter(self._begun)))
-        return begun
 
     def _begin(self, adapter: str) -> float:
         self._steps += 1

@@ -86,9 +86,7 @@ class Intake:
             until=count,
             sequences=request.samples,
             cells=count + request.samples * room,
-            sha256=lambda: (
-                self._writer.prefix(request.messages, request.tools, request.thinking).sha256
-            ),
+            sha256=prompt.prefix_sha256,
         )
         return Writing(demand, request, self._maker.runs(request, prompt, room), sink)
 
@@ -115,7 +113,7 @@ class Intake:
             prefix_tokens=count,
             until=count,
             cells=count,
-            sha256=lambda: prefix.sha256,
+            sha256=prefix.sha256,
         )
         return Warming(demand, WarmedPrefix(count, prefix.sha256), done)
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from homing_inference.llama.view import View
+from homing_inference.llama.warming import Warming
 from homing_inference.llama.writing import Writing
 
 if TYPE_CHECKING:
     from homing_core.ids import GenerationId
 
+    from homing_inference.engine import WarmedPrefix
     from homing_inference.llama.parts import Memory
     from homing_inference.llama.tasks import Task
 
@@ -80,6 +82,11 @@ class Ledger:
         """The generation of this id."""
         found = (task for task in self.all if isinstance(task, Writing))
         return next((task for task in found if task.request.id == id), None)
+
+    def warming(self, prefix: WarmedPrefix) -> Warming | None:
+        """The task that computes this prefix already."""
+        found = (task for task in self.all if isinstance(task, Warming))
+        return next((task for task in found if task.prefix == prefix), None)
 
     def admit(self, task: Task) -> None:
         """It was let in."""

@@ -149,7 +149,10 @@ class Scheduler:
         try:
             self._check_room()
             task = self._intake.warming(messages, tools, thinking, done)
-            if task.demand.tokens:
+            same = self._ledger.warming(task.prefix)
+            if same is not None:
+                same.join(done)
+            elif task.demand.tokens:
                 self._ledger.put(task)
             else:
                 task.prompt_computed(None, self._memory)

@@ -12,8 +12,6 @@ from homing_core.generation import Priority
 from homing_inference.llama.view import Phase, Running, Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from homing_core.errors import HomingError
     from numpy.typing import NDArray
@@ -36,7 +34,7 @@ class Demand:
         until: how many of them the scheduler computes; the task goes on behind them itself.
         sequences: that it takes.
         cells: that it grows to.
-        sha256: of its prefix's text, hex, found out when it is needed.
+        sha256: of its prefix's text, hex.
     """
 
     owner: str = ""
@@ -49,7 +47,7 @@ class Demand:
     until: int = 0
     sequences: int = 1
     cells: int = 0
-    sha256: Callable[[], str] = str
+    sha256: str = ""
 
 
 class Task(ABC):

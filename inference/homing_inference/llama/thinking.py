@@ -35,11 +35,12 @@ class ThinkingWatch:
         self._tail += piece
         if self.inside:
             self.tokens += 1
-            if _CLOSE in self._tail:
-                self.inside, self._over = False, True
-            self._tail = self._tail[-len(_CLOSE) :]
-        elif _OPEN in self._tail:
-            self.inside, self._tail = True, b""
         else:
             begun = self._tail.lstrip()
-            self._over = not _OPEN.startswith(begun)
+            if not begun.startswith(_OPEN):
+                self._over = not _OPEN.startswith(begun)
+                return
+            self.inside, self._tail = True, begun[len(_OPEN) :]
+        if _CLOSE in self._tail:
+            self.inside, self._over = False, True
+        self._tail = self._tail[-len(_CLOSE) :]

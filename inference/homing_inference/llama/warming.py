@@ -35,8 +35,12 @@ class Warming(Task):
     ) -> None:
         """It waits."""
         super().__init__(demand)
-        self._prefix = prefix
-        self._done = done
+        self.prefix = prefix
+        self._waiting = [done]
+
+    def join(self, done: Callable[[WarmedPrefix | HomingError], None]) -> None:
+        """Somebody else wants the same."""
+        self._waiting.append(done)
 
     @property
     def sequences(self) -> int:
@@ -51,10 +55,13 @@ class Warming(Task):
     def prompt_computed(self, scores: NDArray[np.float32] | None, memory: Memory) -> None:
         """The scheduler pinned it."""
         del scores, memory
-        self.ended = True
-        self._done(self._prefix)
+        self._tell(self.prefix)
 
     def fail(self, error: HomingError) -> None:
         """Say why."""
+        self._tell(error)
+
+    def _tell(self, outcome: WarmedPrefix | HomingError) -> None:
         self.ended = True
-        self._done(error)
+        for done in self._waiting:
+            done(outcome)

@@ -165,7 +165,10 @@ class Writing(Task):
         """All answers have ended: the request did well if any of them did."""
         ends = [self._ends[number] for number in range(len(self._runs))]
         well = [end for end in ends if isinstance(end, Done)]
-        self._close(*((well[0], self._usage()) if well else (ends[0],)))
+        if well:
+            self._close(well[0], self._usage())
+        else:
+            self._close(ends[0])
 
     def _send(self, number: int, events: Sequence[SampleEvent]) -> None:
         several = len(self._runs) > 1
