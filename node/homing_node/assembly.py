@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from homing_agent.runtime.localsocket import add_local_port
 from homing_agent.runtime.lock import DataDirLock
 from homing_agent.runtime.logs import get_logger
-from homing_agent.runtime.model_host import Phase
 from homing_agent.runtime.paths import prepare_data_dir
 from homing_core.clock import SystemClock
 from homing_core.labels import clean_label
@@ -22,11 +21,10 @@ from homing_crypto.identity import DeviceIdentity
 from homing_crypto.live_calls import LiveCalls
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
 from homing_discovery.announcer import ZeroconfAnnouncer
-from homing_discovery.follow import follow_network
 from homing_discovery.hints import Announcement, instance_token
-from homing_discovery.watcher import SystemNetworkWatcher
 
 from homing_node.addresses import dialable
+from homing_node.background import announce, end, sweep, tell_health
 from homing_node.binding import bind_tls
 from homing_node.describe import NodeFacts
 from homing_node.generations.runner import Generations
@@ -51,9 +49,8 @@ if TYPE_CHECKING:
     from homing_discovery.boundaries import Announcer
 
     from homing_node.config import NodeConfig
-    from homing_node.models.pool import ConfiguredModel
+    from homing_node.models.slots import ConfiguredModel
 
-_SWEEP_S = 30.0
 _GRACE_S = 1.0
 """How long a call may go on after the generations have ended: long enough for its last event."""
 
@@ -199,7 +196,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.push_async_callback(generations.stop, config.node.drain_seconds)
         models.start()
         for work in _background(options, facts.id, port, models, generations, health):
-            stack.push_async_callback(_end, asyncio.create_task(work))
+            stack.push_async_callback(end, asyncio.create_task(work))
         _log.info("node.up", node=facts.id, port=port, version=facts.version)
         yield RunningNode(facts, port, addresses, models, generations, store)
         await health.set(serving=False)
@@ -224,42 +221,9 @@ def _background(  # noqa: PLR0913, PLR0917  # everything that goes on by itself,
     generations: Generations,
     health: Health,
 ) -> list[Coroutine[Any, Any, None]]:
-    work: list[Coroutine[Any, Any, None]] = [_sweep(generations), _tell_health(models, health)]
+    work: list[Coroutine[Any, Any, None]] = [sweep(generations), tell_health(models, health)]
     if options.config.discovery.mdns:
         announcement = Announcement(instance_token(node), port)
         interfaces = options.config.discovery.interfaces
-        work.append(_announce(options.announcer(announcement, interfaces)))
+        work.append(announce(options.announcer(announcement, interfaces)))
     return work
-
-
-async def _sweep(generations: Generations) -> None:
-    while True:
-        await asyncio.sleep(_SWEEP_S)
-        generations.sweep()
-
-
-async def _tell_health(models: ModelPool, health: Health) -> None:
-    """Whether the default can answer: at once, or after it was loaded once more."""
-    default = models.default
-    status = default.status
-    while True:
-        known = default.info is not None
-        await health.set(serving=known and status.phase is not Phase.FAILED)
-        status = await default.after(status)
-
-
-async def _announce(announcer: Announcer) -> None:
-    watcher = SystemNetworkWatcher()
-    await watcher.start()
-    try:
-        await follow_network(announcer, watcher)
-    finally:
-        await watcher.close()
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    results = await asyncio.gather(task, return_exceptions=True)
-    for result in results:
-        if isinstance(result, Exception):
-            _log.error("node.background_failed", exc_info=result)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from homing_inference.engine import EngineState
 
     from homing_node.generations.runner import Generations
-    from homing_node.models.pool import ModelPool, Slot
+    from homing_node.models.pool import ModelPool
+    from homing_node.models.slots import Slot
 
 _MS = 1000.0
 

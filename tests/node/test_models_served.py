@@ -23,7 +23,7 @@ from homing_core.ids import new_generation_id
 from homing_core.messages import user
 from homing_core.nodes import WarmPrefix
 from homing_inference.engine import EngineState, WarmedPrefix
-from homing_node.models.pool import ConfiguredModel
+from homing_node.models.slots import ConfiguredModel
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.codec.nodes import decode_node_info
 from homing_proto.v1 import node_pb2

@@ -21,7 +21,7 @@ from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.assembly import NodeOptions, RunningNode, running_node
 from homing_node.config import DiscoverySection, ListenSection, NodeConfig, NodeSection
-from homing_node.models.pool import ConfiguredModel
+from homing_node.models.slots import ConfiguredModel
 from homing_node.rpc.control_client import ControlClient
 from homing_proto.codec.events import decode_numbered
 from homing_proto.v1 import inference_pb2, inference_pb2_grpc, node_pb2_grpc

@@ -10,7 +10,7 @@ from homing_agent.runtime.model_host import ModelStatus, Phase
 from homing_agent.runtime.model_source import CatalogSource, Wanted, expected_status
 from homing_core.errors import NotFoundError
 
-from homing_node.models.pool import ConfiguredModel
+from homing_node.models.slots import ConfiguredModel
 from homing_node.models.upstream import UpstreamSource
 
 if TYPE_CHECKING:

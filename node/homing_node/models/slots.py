@@ -1,0 +1,81 @@
+"""A model's place on a node: how it is configured, whether it is loaded, who uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homing_agent.runtime.model_host import Admission, ModelHost, ModelStatus
+    from homing_inference.engine import Engine
+
+
+class PoolSource(Protocol):
+    """Where a model of several comes from."""
+
+    async def load(self, report: Callable[[ModelStatus], None], admit: Admission) -> Engine:
+        """Fetch it, then load it within `admit`; raises `HomingError`.
+
+        What takes no memory of this machine has no need of `admit`.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredModel:
+    """A model that a node may serve.
+
+    Attributes:
+        status: what is known of it before it is loaded; its name is how requests ask for it.
+        source: where it comes from.
+        called: how the configuration calls it, by which requests may ask as well.
+        resident: always kept, and tried again if it cannot be had: a model behind a server.
+    """
+
+    status: ModelStatus
+    source: PoolSource
+    called: str = ""
+    resident: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One model's place in the pool.
+
+    Attributes:
+        host: brings it up.
+        called: how the configuration calls it.
+        resident: as in `ConfiguredModel`.
+        leases: who uses it now, or waits for it.
+        used_at: when it was last in use, monotonic seconds.
+        need_bytes: of memory, as estimated when it was loaded.
+        failed_at: when it last could not be loaded, monotonic seconds.
+    """
+
+    host: ModelHost
+    called: str
+    resident: bool
+    leases: int = 0
+    used_at: float = 0.0
+    need_bytes: int = 0
+    failed_at: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Under which it is served, as far as that is known."""
+        return self.host.status.name
+
+    @property
+    def held_bytes(self) -> int:
+        """Of memory, loaded: what was estimated, or more if it says so."""
+        engine = self.host.engine
+        return max(self.need_bytes, engine.state.memory_bytes) if engine is not None else 0
+
+    @property
+    def active(self) -> int:
+        """Requests that it runs, or that wait for it."""
+        engine = self.host.engine
+        known = engine.state.running + engine.state.waiting if engine is not None else 0
+        return max(self.leases, known)
