@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from homing_core.access import DeviceRole
-from homing_core.generation import Done, FinishReason, TextDelta, ToolCallEvent
+from homing_core.errors import OverloadedError
+from homing_core.generation import Done, Failed, FinishReason, TextDelta, ToolCallEvent
 from homing_core.ids import new_tool_call_id
 from homing_core.tools import ToolCall
 from homing_crypto.pairing.link import parse_link
@@ -198,3 +199,18 @@ async def test_with_home_out_of_reach_the_phone_answers_within_two_seconds_and_s
     assert last["total_ms"] < 2000
     assert "home cannot be reached" in last["reason"]
     assert "revoked" in last["reason"]
+
+
+async def test_a_home_that_is_too_busy_leaves_the_answer_to_the_phone_and_says_so(
+    rig: PhoneRig, node: NodeRig
+) -> None:
+    full = OverloadedError("64 requests wait already", "Try again in a moment.", 1500)
+    async with rig.scripted(answer("The phone says: scattering.")):
+        await paired(rig, node)
+        asked = asyncio.create_task(rig.ask("--route", "home", "why is the sky blue?"))
+        request = await within(node.engine.started.get())
+        node.engine.feed(request.id, Failed.from_error(full))
+        done, last = await asyncio.wait_for(asked, DEADLINE_S)
+    assert (done.status, last["route"]) == (0, "phone")
+    assert last["reason"] == "home could not answer: 64 requests wait already"
+    assert last["text"] == "The phone says: scattering."
