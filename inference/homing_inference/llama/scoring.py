@@ -4,20 +4,19 @@ The call's opening is computed together with the prompt's end, so the first two 
 a step of their own: how likely a call is, and how the names begin. Then every branch that holds
 several names and at least 1% of the mass is looked at, all of one level in one step.
 
-    plan = ScorePlan(prompt, trie, opening)
-    scorer = Scorer(sequences, sequence, plan)      # the sequence holds a beginning of plan.tokens
+    plan = planner.plan(prompt, names)
+    scorer = Scorer(sequences, sequence, plan)  # the sequence holds a beginning of plan.prompt
     try:
-        while scorer.advance():                     # between others' steps
+        while scorer.advance():  # between others' steps
             ...
         scores = scorer.result()
     finally:
-        scorer.close()                              # also when cancelled
+        scorer.close()  # also when cancelled
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import InternalError
@@ -32,51 +31,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from homing_inference.llama.call_opening import CallOpening
     from homing_inference.llama.name_search import SequenceMemory
-    from homing_inference.llama.names import NameTrie
+    from homing_inference.llama.score_plan import ScorePlan
 
-LOOKED_AT: Final = 0.01
-"""Share of all names' mass from which on a branch is looked at."""
 _LEAST: Final = 1e-300
 """Stands for a probability too small for a float."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScorePlan:
-    """What to score.
-
-    Attributes:
-        prompt: its tokens, at least one.
-        trie: the names.
-        opening: tokens that open a call to any of them.
-        floor: share of all names' mass from which on a branch is looked at.
-    """
-
-    prompt: tuple[int, ...]
-    trie: NameTrie
-    opening: CallOpening
-    floor: float = LOOKED_AT
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """What to compute first: the prompt and the opening."""
-        return (*self.prompt, *self.opening.tokens)
-
-    @property
-    def call_at(self) -> range:
-        """Indexes into `tokens` whose scores say how likely the mark's tokens are.
-
-        There are several only where the mark is not a token of its own.
-        """
-        first, last = self.opening.mark
-        before = len(self.prompt) - 1
-        return range(before + first, before + last)
-
-    @property
-    def name_at(self) -> int:
-        """Index into `tokens` whose scores say how the names begin."""
-        return len(self.prompt) + len(self.opening.tokens) - 1
 
 
 class Scorer:

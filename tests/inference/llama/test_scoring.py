@@ -21,7 +21,8 @@ from homing_inference.llama.baseline import (
 from homing_inference.llama.call_opening import call_opening
 from homing_inference.llama.name_shares import name_shares, parting
 from homing_inference.llama.names import NameTrie
-from homing_inference.llama.scoring import ScorePlan, Scorer
+from homing_inference.llama.score_plan import ScorePlan
+from homing_inference.llama.scoring import Scorer
 from homing_inference.llama.token_texts import TokenTexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
