@@ -157,7 +157,7 @@ def write_qwen35(path: Path, template: str, shape: Shape = TINY, seed: int = 0) 
         _add_sizes(writer, shape)
         _add_vocabulary(writer, template, shape)
         raw = {name: gguf.GGMLQuantizationType[name] for name in ("F32", "BF16")}
-        for name, dimensions, kind in _tensors(shape):
+        for name, dimensions, kind in tensor_table(shape):
             item = 4 if kind == "F32" else 2
             writer.add_tensor_info(
                 name,
@@ -170,7 +170,7 @@ def write_qwen35(path: Path, template: str, shape: Shape = TINY, seed: int = 0) 
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
         rng = np.random.default_rng(seed)
-        for name, dimensions, kind in _tensors(shape):
+        for name, dimensions, kind in tensor_table(shape):
             writer.write_tensor_data(_values(rng, name, dimensions, kind))
         writer.close()
         unfinished.replace(path)
@@ -228,7 +228,7 @@ def _byte_letters() -> list[str]:
     return [chr(byte if byte in shown else _BYTES + hidden.index(byte)) for byte in range(_BYTES)]
 
 
-def _tensors(shape: Shape) -> Iterator[tuple[str, tuple[int, ...], str]]:
+def tensor_table(shape: Shape) -> Iterator[tuple[str, tuple[int, ...], str]]:
     """Name, dimensions (rows first) and type of each tensor, in the file's order."""
     kind = shape.weights
     yield "token_embd.weight", (shape.vocabulary, shape.width), kind

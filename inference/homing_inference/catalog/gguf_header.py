@@ -7,7 +7,7 @@ weights. Only what the catalog needs is kept; the vocabulary is stepped over.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -24,6 +24,7 @@ from homing_inference.catalog.gguf_types import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _MAGIC = b"GGUF"
@@ -54,6 +55,9 @@ class GgufHeader:
         tensors: how many.
         parameters: elements of all tensors.
         expected_size: bytes that the tensor table needs; a lower bound if a tensor's type is new.
+        kinds: type of each metadata value, by key; an array's is that of its items, negated.
+        numbers: the metadata values of type uint32, by key.
+        tensor_kinds: type and number of dimensions of each tensor, by name.
     """
 
     architecture: str
@@ -63,6 +67,9 @@ class GgufHeader:
     tensors: int
     parameters: int
     expected_size: int
+    kinds: Mapping[str, int] = field(repr=False)
+    numbers: Mapping[str, int] = field(repr=False)
+    tensor_kinds: Mapping[str, tuple[int, int]] = field(repr=False)
 
 
 class _MalformedError(Exception):
@@ -163,8 +170,8 @@ class _Cursor:
 
 def _parse(cursor: _Cursor) -> GgufHeader:
     tensors, keys = _preamble(cursor)
-    texts, numbers = _metadata(cursor, keys)
-    parameters, data_length = _tensor_table(cursor, tensors)
+    texts, numbers, kinds = _metadata(cursor, keys)
+    parameters, data_length, tensor_kinds = _tensor_table(cursor, tensors)
     alignment = numbers.get("general.alignment", _DEFAULT_ALIGNMENT)
     if not 1 <= alignment <= _MAX_ALIGNMENT or alignment % 8:
         msg = f"an alignment of {alignment:,}"
@@ -178,6 +185,9 @@ def _parse(cursor: _Cursor) -> GgufHeader:
         tensors=tensors,
         parameters=parameters,
         expected_size=data_start + data_length,
+        kinds=kinds,
+        numbers=numbers,
+        tensor_kinds=tensor_kinds,
     )
 
 
@@ -203,37 +213,44 @@ def _preamble(cursor: _Cursor) -> tuple[int, int]:
 
 
 _KEPT_TEXTS = frozenset({"general.architecture", "general.name", "tokenizer.chat_template"})
-_KEPT_NUMBERS = frozenset({"general.alignment", "general.file_type"})
 
 
-def _metadata(cursor: _Cursor, keys: int) -> tuple[dict[str, str], dict[str, int]]:
+def _metadata(cursor: _Cursor, keys: int) -> tuple[dict[str, str], dict[str, int], dict[str, int]]:
+    """The texts and numbers that are kept, and the type of every value."""
     texts: dict[str, str] = {}
     numbers: dict[str, int] = {}
+    kinds: dict[str, int] = {}
     for _ in range(keys):
         key = cursor.text(_MAX_NAME)
-        kind = cursor.u32()
+        kind = kinds[key] = cursor.u32()
         if key in _KEPT_TEXTS and kind == TYPE_STRING:
             texts[key] = cursor.text(_MAX_KEPT_TEXT)
-        elif key in _KEPT_NUMBERS and kind == TYPE_UINT32:
+        elif kind == TYPE_UINT32:
             numbers[key] = cursor.u32()
+        elif kind == TYPE_ARRAY:
+            kinds[key] = -_skip_array(cursor)
         else:
             _skip_value(cursor, kind)
-    return texts, numbers
+    return texts, numbers, kinds
+
+
+def _skip_array(cursor: _Cursor) -> int:
+    """Step over an array; gives the type of its items."""
+    item, count = cursor.u32(), cursor.u64()
+    if item == TYPE_STRING:
+        if count > _MAX_ARRAY_STRINGS:
+            msg = f"a list of {count:,} texts"
+            raise _MalformedError(msg)
+        for _ in range(count):
+            cursor.skip(cursor.u64())
+    else:
+        cursor.skip(_scalar_size(item) * count)
+    return item
 
 
 def _skip_value(cursor: _Cursor, kind: int) -> None:
     if kind == TYPE_STRING:
         cursor.skip(cursor.u64())
-    elif kind == TYPE_ARRAY:
-        item, count = cursor.u32(), cursor.u64()
-        if item == TYPE_STRING:
-            if count > _MAX_ARRAY_STRINGS:
-                msg = f"a list of {count:,} texts"
-                raise _MalformedError(msg)
-            for _ in range(count):
-                cursor.skip(cursor.u64())
-        else:
-            cursor.skip(_scalar_size(item) * count)
     else:
         cursor.skip(_scalar_size(kind))
 
@@ -246,17 +263,19 @@ def _scalar_size(kind: int) -> int:
         raise _MalformedError(msg) from None
 
 
-def _tensor_table(cursor: _Cursor, tensors: int) -> tuple[int, int]:
-    """Elements of all tensors, and how far the last one reaches into the data section."""
+def _tensor_table(cursor: _Cursor, tensors: int) -> tuple[int, int, dict[str, tuple[int, int]]]:
+    """Elements of all tensors, how far the last one reaches into the data section, their kinds."""
     parameters = reach = 0
+    kinds: dict[str, tuple[int, int]] = {}
     for _ in range(tensors):
-        cursor.text(_MAX_NAME)
+        name = cursor.text(_MAX_NAME)
         dimensions = cursor.u32()
         if not 1 <= dimensions <= _MAX_DIMENSIONS:
             msg = f"a tensor of {dimensions:,} dimensions"
             raise _MalformedError(msg)
         shape = [cursor.u64() for _ in range(dimensions)]
         kind, offset = cursor.u32(), cursor.u64()
+        kinds[name] = (kind, dimensions)
         elements = prod(shape)
         block, block_bytes = BLOCKS.get(kind, (1, 0))
         if shape[0] % block:
@@ -264,4 +283,4 @@ def _tensor_table(cursor: _Cursor, tensors: int) -> tuple[int, int]:
             raise _MalformedError(msg)
         parameters += elements
         reach = max(reach, offset + elements // block * block_bytes)
-    return parameters, reach
+    return parameters, reach, kinds

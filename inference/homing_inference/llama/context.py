@@ -241,6 +241,7 @@ class Context:
         parameters.n_threads_batch = sizes.threads
         # One pool of cells for all sequences: that is what makes a copied prefix free.
         parameters.kv_unified = True
+        model.check_context(parameters.n_ctx, sizes.sequences)
         native_log.errors()
         context: object = self._library.llama_init_from_model(model.handle, parameters)
         if not context:

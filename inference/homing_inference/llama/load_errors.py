@@ -15,7 +15,8 @@ from homing_core.errors import (
     UsageError,
 )
 
-from homing_inference.catalog.gguf_header import check_gguf
+from homing_inference.catalog.gguf_header import GgufHeader, check_gguf
+from homing_inference.llama.refusals import adapter_fault, model_fault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +32,7 @@ _CUT_OFF: Final = (
 )
 _NO_MEMORY: Final = ("unable to allocate", "failed to allocate", "mmap failed", "bad_alloc")
 _OTHER_MODEL: Final = ("arch mismatch", "does not exist in base model", "incorrect shape")
+_CONVERT_ADAPTER: Final = "Convert it to a LoRA adapter in GGUF format."
 _FETCH_AGAIN: Final = "Delete it and fetch it again."
 
 
@@ -40,11 +42,19 @@ def check_file(path: Path) -> None:
     Raises:
         NotFoundError: there is no such file.
         UsageError: it is a folder, or may not be read.
-        InvalidDataError: it is not a GGUF file of a known version.
+        InvalidDataError: it is not a GGUF file of a known version, or one that llama.cpp would not
+            survive.
         IntegrityError: it is shorter than its header says.
     """
+    fault = model_fault(_header(path))
+    if fault:
+        msg = f"{path.name} {fault}"
+        raise InvalidDataError(msg, "Use another file of this model.")
+
+
+def _header(path: Path) -> GgufHeader:
     try:
-        check_gguf(path)
+        return check_gguf(path)
     except FileNotFoundError:
         msg = f"there is no model file {path}"
         raise NotFoundError(msg, "Check the path, or fetch the model.") from None
@@ -60,12 +70,18 @@ def check_adapter(path: Path, name: str) -> str:
         Its SHA-256, hex.
 
     Raises:
-        HomingError: as `check_file`; UsageError also for an empty name.
+        NotFoundError: there is no such file.
+        UsageError: it is a folder, or may not be read, or the name is empty.
+        InvalidDataError: it is not a LoRA adapter in GGUF format.
+        IntegrityError: it is shorter than its header says.
     """
     if not name:
         msg = f"the adapter {path.name} has no name"
         raise UsageError(msg, "Give each adapter a name.")
-    check_file(path)
+    fault = adapter_fault(_header(path))
+    if fault:
+        msg = f"{path.name} {fault}"
+        raise InvalidDataError(msg, _CONVERT_ADAPTER)
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -79,7 +95,7 @@ def adapter_error(path: Path, native_errors: str) -> HomingError:
         msg = f"the adapter {path.name} was made for another model"
         return InvalidDataError(msg, "Use it with the model that it was trained on.")
     msg = f"{path.name} is not a LoRA adapter that this llama.cpp can use"
-    return InvalidDataError(msg, "Convert it to a LoRA adapter in GGUF format.")
+    return InvalidDataError(msg, _CONVERT_ADAPTER)
 
 
 def load_error(path: Path, native_errors: str) -> HomingError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from homing_inference.llama.library import load_library, native_log
 from homing_inference.llama.load_errors import check_file, load_error
+from homing_inference.llama.memory_room import available_memory, check_room, context_bytes
 from homing_inference.llama.state_layout import StateLayout
 from homing_inference.llama.vocabulary import Vocabulary
 
@@ -54,6 +55,7 @@ class LoadedModel:
         path: a GGUF file.
         gpu_layers: layers on an accelerator; 0 for none, -1 for all.
         on_progress: called while loading with a share in [0, 1].
+        available: tells how many bytes of memory can be taken; None where nobody knows.
 
     Raises:
         NotFoundError: there is no such file.
@@ -70,9 +72,11 @@ class LoadedModel:
         *,
         gpu_layers: int = 0,
         on_progress: Callable[[float], None] | None = None,
+        available: Callable[[], int | None] = available_memory,
     ) -> None:
         """Load it; takes seconds for a file that is not in the page cache."""
         check_file(path)
+        self._memory_left: Final = self._check_memory(path, available(), gpu_layers)
         self.library: Final[ModuleType] = load_library()
         native_log.errors()
         self.handle: object = self._load(path, gpu_layers, on_progress)
@@ -93,6 +97,19 @@ class LoadedModel:
         library, handle = self.library, self.handle
         sizes = (library.llama_model_n_params(handle), library.llama_model_size(handle))
         return repr((self.facts, sizes))
+
+    def check_context(self, cells: int, sequences: int) -> None:
+        """Refuse a context for which there was no memory beside the weights.
+
+        Args:
+            cells: tokens that all of its sequences hold together.
+            sequences: at once.
+
+        Raises:
+            OverloadedError: there is less memory than it needs.
+        """
+        needed = context_bytes(self._number, cells, sequences)
+        check_room(f"a context of {cells} tokens", needed, self._memory_left)
 
     def close(self) -> None:
         """Free the weights; harmless when repeated."""
@@ -116,6 +133,20 @@ class LoadedModel:
         parameters.progress_callback = callback
         handle: object = library.llama_model_load_from_file(os.fsencode(path), parameters)
         return handle
+
+    @staticmethod
+    def _check_memory(path: Path, available: int | None, gpu_layers: int) -> int | None:
+        """What the weights leave of the memory; None if that is unknown, or they go elsewhere."""
+        if available is None or gpu_layers != 0:
+            return None
+        size = path.stat().st_size
+        check_room(path.name, size, available)
+        return available - size
+
+    def _number(self, name: str) -> int:
+        """A number of the metadata, its name without the architecture; 0 if there is none."""
+        text = self._metadata(f"{self.facts.architecture}.{name}")
+        return int(text) if text.isdecimal() else 0
 
     def _read_facts(self) -> ModelFacts:
         library, handle = self.library, self.handle

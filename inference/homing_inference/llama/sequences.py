@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Final
 from homing_core.errors import InternalError, OverloadedError
 
 from homing_inference.llama.adapters import Adapters
+from homing_inference.llama.cell_pool import CellPool, Held
 from homing_inference.llama.context import Sizes
 from homing_inference.llama.library import build_facts
-from homing_inference.llama.pool import Held, Pool
 from homing_inference.llama.state_layout import plausible
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Sequences:
         self._adapters: Final = Adapters(model, adapters or {})
         self._adapter = ""
         sizes = Sizes(cells, sequences, batch_tokens, threads)
-        self._pool: Final = Pool(model, sizes, context_tokens)
+        self._pool: Final = CellPool(model, sizes, context_tokens)
         self._context: Final = self._pool.context
         self.cells: Final = self._pool.cells
         self.score_rows: Final = sizes.score_rows

@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_core.generation import Done, FinishReason, GenerateRequest, Sampling, Thinking
+from homing_core.generation import GenerateRequest, Sampling
 from homing_core.ids import new_generation_id
 from homing_core.messages import system, user
 from homing_inference.formats.select import choose
 from homing_inference.llama.library import NativeLog
 from homing_inference.llama.model import LoadedModel
 from homing_inference.llama.prompts import PromptWriter
-from homing_inference.llama.scheduler import Scheduler
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
-
-    from homing_core.generation import GenerationEvent
 
 
 @pytest.fixture(scope="module")
@@ -97,63 +94,6 @@ def test_what_people_write_never_becomes_a_control_token(
     ]
     read = b"".join(model.vocabulary.piece(token) for token in attacked).decode()
     assert f"user\n{words}<|im_end|>" in read
-
-
-def _scheduler(model: LoadedModel) -> Scheduler:
-    facts = model.facts
-    chat = choose(facts.template, facts.bos, facts.eos, facts.architecture)
-    return Scheduler(model, chat, context_tokens=1024, threads=1)
-
-
-@pytest.fixture
-def scheduler(tiny_qwen35: Path) -> Generator[Scheduler]:
-    opened = _scheduler(LoadedModel(tiny_qwen35))
-    yield opened
-    opened.close()
-    opened.close()
-
-
-def test_cancelling_is_noticed_within_one_step(scheduler: Scheduler) -> None:
-    steps = 0
-
-    def cancelled() -> bool:
-        nonlocal steps
-        steps += 1
-        return steps > 8
-
-    events = list(
-        scheduler.generate(_request("Go on.", Sampling(max_tokens=500)), cancelled=cancelled)
-    )
-    assert events[-1] == Done(FinishReason.CANCELLED)
-    assert steps == 9
-
-
-def test_a_fault_of_ours_is_a_last_event_and_the_next_request_is_served(
-    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError
-
-    with monkeypatch.context() as patched:
-        patched.setattr("homing_inference.llama.scheduler.Chooser", broken)
-        events: list[GenerationEvent] = list(scheduler.generate(_request("Hi")))
-    assert getattr(events[-1], "code", None) == "internal"
-    assert "division" not in str(events[-1])
-    assert isinstance(list(scheduler.generate(_request("Hi")))[-1], Done)
-
-
-def test_warming_twice_computes_once(scheduler: Scheduler) -> None:
-    first = scheduler.warm([system("Be brief.")], [], Thinking.OFF)
-    assert first == scheduler.warm([system("Be brief.")], [], Thinking.OFF)
-    assert first.tokens > 10
-    other = scheduler.warm([system("Be kind.")], [], Thinking.OFF)
-    assert other.sha256 != first.sha256
-
-
-def test_a_model_without_a_system_message_has_an_empty_prefix(scheduler: Scheduler) -> None:
-    warmed = scheduler.warm([], [], Thinking.OFF)
-    assert warmed.tokens == 0
-    assert len(warmed.sha256) == 64
 
 
 def test_native_errors_are_kept_with_what_continues_them() -> None:

@@ -36,7 +36,7 @@ class Held:
     adapter: str = ""
 
 
-class Pool:
+class CellPool:
     """The cells of a context and the sequences that hold them.
 
     Args:
