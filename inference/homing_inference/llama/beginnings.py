@@ -5,25 +5,27 @@
 - A **checkpoint** is the saved state of one owner's conversation, in main memory only, for turns to
   come. It is never given to another owner.
 
-Scores depend a little on how tokens were cut into batches, and a request that is repeated shall get
-the same answer. It does because a computation begins only where the one before also began a batch:
-at the end of the prefix, at a cut of the prompt (the prefill stops there, a checkpoint is kept, and
-a restored state has the very bits of the saved one), or whole batches behind one of these. That
-holds for a request that is computed alone with batches of `batch_tokens`, as long as the state that
-it begins with is still there; otherwise scores differ as they do between batch sizes.
+Scores depend a little on how tokens were cut into batches and on where in memory they lie, and a
+request that is repeated shall get the same answer. It does, to the bit: it begins where it began
+the first time, or at the end of the prefix, from states with the very bits that they had then. What
+follows is cut at the same places, since a computation begins only where one before also began a
+batch: at the end of the prefix, at a cut of the prompt, or whole batches behind one of these. That
+holds for a request that is computed alone in batches of `batch_tokens` while the states that it
+begins with are there; otherwise scores differ as they do between batch sizes.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import InternalError
 
 from homing_inference.llama.checkpoints import Checkpoint, Checkpoints
-from homing_inference.llama.pins import Pins, restored
-from homing_inference.llama.prefixes import Pinned, Prefix
+from homing_inference.llama.pins import Pins
+from homing_inference.llama.prefixes import Pinned
+from homing_inference.llama.repeats import Repeats, batch_start
+from homing_inference.llama.saving import restored, saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,8 +75,8 @@ class Beginnings:
         self._sequences = sequences
         self._can_rewind: Final = can_rewind
         self._checkpoints: Final = Checkpoints(checkpoint_bytes)
-        self._pins: Final = Pins(sequences, pins)
-        self._store = store
+        self._pins: Final = Pins(sequences, pins, store)
+        self._repeats: Final = Repeats()
         self._prefixes: dict[int, tuple[int, ...]] = {}
         """For each sequence given out the prefix that its prompt said it has."""
 
@@ -112,21 +114,19 @@ class Beginnings:
         self._pins.prune()
         prompt = tuple(tokens)
         prefix = prompt[:prefix_tokens]
-        found = self._checkpoints.best(
-            prompt[:-1], owner=owner, adapter=adapter, can_cut=self._can_rewind
-        )
-        known = self._aligned(*found, (0, prefix_tokens, *cuts)) if found is not None else 0
+        found, known = self._checkpoint(prompt, owner, adapter, (0, prefix_tokens, *cuts))
         pin = self._pins.longest(prompt[:-1], adapter)
         if max(known, _length(pin)) < prefix_tokens < len(prompt):
-            pin = self._load(prefix, adapter) or self._pins.longest(prompt[:-1], adapter)
+            pin = self._pins.load(prefix, adapter) or self._pins.longest(prompt[:-1], adapter)
         begun: Beginning | None = None
         if found is not None and known > _length(pin):
             gain = known - _length(pin)
-            begun = self._restore(found[0], adapter, known, len(prompt), gain=gain)
+            begun = self._restore(found, adapter, known, len(prompt), gain=gain)
             pin = self._pins.longest(prompt[:-1], adapter)
         if begun is None:
             begun = self._fork(pin)
         self._prefixes[begun.sequence] = prefix
+        self._repeats.note(prompt, begun.cached, owner=owner, adapter=adapter)
         return begun
 
     def stops(self, cuts: Sequence[int]) -> tuple[int, ...]:
@@ -155,24 +155,22 @@ class Beginnings:
             msg = "only what system message and tools render to can be pinned"
             raise InternalError(msg)
         self._pins.prune()
-        if not self._pins.renew(tokens, adapter):
-            self._pins.add(sequence, adapter, sha256)
-        if self._store is not None and not self._store.keeps(tokens, adapter=adapter):
-            state = self._sequences.save(sequence)
-            self._store.put(Prefix(tokens, sha256, state), adapter=adapter)
+        self._pins.add(sequence, tokens, adapter, sha256)
 
     def renew(self, tokens: Sequence[int], *, adapter: str) -> bool:
         """Whether exactly this prefix is pinned, perhaps from disk; it counts as just used."""
         self._pins.prune()
         prefix = tuple(tokens)
-        return self._pins.renew(prefix, adapter) or self._load(prefix, adapter) is not None
+        return self._pins.renew(prefix, adapter) or self._pins.load(prefix, adapter) is not None
 
     def keep(self, sequence: int, *, owner: str, adapter: str) -> None:
         """Keep a checkpoint of what a sequence holds, in main memory, for its owner alone."""
         tokens = self._sequences.tokens(sequence)
         if not tokens or self._checkpoints.renew(tokens, owner=owner, adapter=adapter):
             return
-        state = self._sequences.save(sequence)
+        state = saved(self._sequences, sequence)
+        if state is None:
+            return
         self._checkpoints.put(
             Checkpoint(tokens, state), owner=owner, adapter=adapter, supersede=self._can_rewind
         )
@@ -180,6 +178,7 @@ class Beginnings:
     def forget(self, owner: str) -> None:
         """Drop all checkpoints of an owner."""
         self._checkpoints.forget(owner)
+        self._repeats.forget(owner)
 
     def make_room(self, cells: int) -> bool:
         """Unpin what is least recently used until so many cells are free.
@@ -194,18 +193,30 @@ class Beginnings:
 
     def close(self) -> None:
         """Let go of everything; waits until what is being written to disk is there."""
-        self._pins.prune()
-        self._pins.clear()
+        self._pins.close()
         self._checkpoints.clear()
-        if self._store is not None:
-            self._store.close()
 
-    def _aligned(self, checkpoint: Checkpoint, common: int, places: tuple[int, ...]) -> int:
-        """The last place up to `common` where a batch began before too; see the module's words."""
-        if common == len(checkpoint.tokens):
-            return common
-        start = places[bisect_right(places, common) - 1]
-        return common - (common - start) % self._sequences.batch_tokens
+    def _checkpoint(
+        self, prompt: tuple[int, ...], owner: str, adapter: str, places: Sequence[int]
+    ) -> tuple[Checkpoint | None, int]:
+        """The checkpoint to begin with and how many of its tokens; see the module's words.
+
+        `places` are where batches begin: 0, the end of the prefix, the cuts.
+        """
+        most = len(prompt) - 1
+        first = self._repeats.began(prompt, owner=owner, adapter=adapter)
+        if first is not None:
+            most = min(most, max(first, places[1]))
+            places = sorted((*places, most))
+        best = self._checkpoints.best(
+            prompt[:most], owner=owner, adapter=adapter, can_cut=self._can_rewind
+        )
+        if best is None:
+            return None, 0
+        checkpoint, common = best
+        if common < len(checkpoint.tokens):
+            common = batch_start(common, places, self._sequences.batch_tokens)
+        return checkpoint, common
 
     def _fork(self, pin: Pin | None) -> Beginning:
         if pin is None:
@@ -222,7 +233,7 @@ class Beginnings:
         they can be read again.
         """
         needed = max(len(checkpoint.tokens), prompt_tokens)
-        worthwhile = self._store is not None and gain >= self._sequences.batch_tokens
+        worthwhile = self._pins.outlive and gain >= self._sequences.batch_tokens
         if self._pins.free_cells < needed and not (worthwhile and self._pins.make_room(needed)):
             return None
         sequence = restored(self._sequences, checkpoint.tokens, checkpoint.state, adapter)
@@ -233,18 +244,6 @@ class Beginnings:
             self._sequences.close(sequence)
             return None
         return Beginning(sequence, keep)
-
-    def _load(self, prefix: tuple[int, ...], adapter: str) -> Pin | None:
-        """Pin a prefix that lies on disk."""
-        if self._store is None or not prefix:
-            return None
-        saved = self._store.load(prefix, adapter=adapter)
-        if saved is None:
-            return None
-        pin = self._pins.restore(prefix, saved.state, adapter, saved.sha256)
-        if pin is None and self._pins.free_cells >= len(prefix):
-            self._store.drop(prefix, adapter=adapter)  # there was room, so it is of no use
-        return pin
 
 
 def _length(pin: Pin | None) -> int:

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from homing_core.errors import HomingError
 
+from homing_inference.llama.prefixes import Prefix
+from homing_inference.llama.saving import restored, saved
+
 if TYPE_CHECKING:
+    from homing_inference.llama.prefixes import PrefixStore
     from homing_inference.llama.sequence_pool import SequencePool
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
@@ -37,11 +41,13 @@ class Pins:
     Args:
         sequences: where they are.
         most: pinned at once.
+        store: where they are kept beyond the process; None for nowhere.
     """
 
-    def __init__(self, sequences: SequencePool, most: int) -> None:
+    def __init__(self, sequences: SequencePool, most: int, store: PrefixStore | None) -> None:
         """Nothing is pinned yet."""
         self._sequences = sequences
+        self._store = store
         self._most: Final = most
         self._pins: list[Pin] = []
         """Least recently used first."""
@@ -50,6 +56,11 @@ class Pins:
     def all(self) -> tuple[Pin, ...]:
         """Least recently used first."""
         return tuple(self._pins)
+
+    @property
+    def outlive(self) -> bool:
+        """Whether a prefix can be had again once it is unpinned."""
+        return self._store is not None
 
     @property
     def free_cells(self) -> int:
@@ -87,28 +98,31 @@ class Pins:
         self._pins.remove(pin)
         self._pins.append(pin)
 
-    def add(self, sequence: int, adapter: str, sha256: str) -> bool:
-        """Pin what a sequence holds, as a fork of it; whether that could be done."""
-        if not self._free_place():
-            return False
-        try:
-            kept = self._sequences.fork(sequence, pinned=True)
-        except HomingError as error:  # no id is free: the answer matters more
-            _log.info("engine.prefix_not_pinned", why=error.what)
-            return False
-        self._append(Pin(kept, adapter, self._sequences.tokens(kept), sha256))
-        return True
+    def add(self, sequence: int, tokens: tuple[int, ...], adapter: str, sha256: str) -> None:
+        """Pin what a sequence holds, as a fork of it if there is room, and have it stored."""
+        if not self.renew(tokens, adapter) and self._free_place():
+            try:
+                kept = self._sequences.fork(sequence, pinned=True)
+            except HomingError as error:  # no id is free: the answer matters more
+                _log.info("engine.prefix_not_pinned", why=error.what)
+            else:
+                self._append(Pin(kept, adapter, tokens, sha256))
+        if self._store is not None and not self._store.keeps(tokens, adapter=adapter):
+            state = saved(self._sequences, sequence)
+            if state is not None:
+                self._store.put(Prefix(tokens, sha256, state), adapter=adapter)
 
-    def restore(
-        self, tokens: tuple[int, ...], state: bytes, adapter: str, sha256: str
-    ) -> Pin | None:
-        """Pin a saved prefix; None if it does not fit."""
-        if not self._free_place() or not self.make_room(len(tokens)):
+    def load(self, tokens: tuple[int, ...], adapter: str) -> Pin | None:
+        """Pin a prefix that is stored; None if it is not, or does not fit."""
+        kept = self._store.load(tokens, adapter=adapter) if self._store and tokens else None
+        if kept is None or not self._free_place() or not self.make_room(len(tokens)):
             return None
-        sequence = restored(self._sequences, tokens, state, adapter, pinned=True)
+        sequence = restored(self._sequences, tokens, kept.state, adapter, pinned=True)
         if sequence is None:
+            if self._store is not None:
+                self._store.drop(tokens, adapter=adapter)  # there was room, so it is of no use
             return None
-        pin = Pin(sequence, adapter, tokens, sha256)
+        pin = Pin(sequence, adapter, tokens, kept.sha256)
         self._append(pin)
         return pin
 
@@ -121,10 +135,13 @@ class Pins:
                 self._remove(pin)
         return self.free_cells >= cells
 
-    def clear(self) -> None:
-        """Unpin everything."""
+    def close(self) -> None:
+        """Unpin everything, and wait until what is being stored is there."""
+        self.prune()
         for pin in self.all:
             self._remove(pin)
+        if self._store is not None:
+            self._store.close()
 
     def _free_place(self) -> bool:
         while self._pins and len(self._pins) >= self._most:
@@ -142,28 +159,3 @@ class Pins:
     def _remove(self, pin: Pin) -> None:
         self._pins.remove(pin)
         self._sequences.close(pin.sequence)
-
-
-def restored(
-    sequences: SequencePool,
-    tokens: tuple[int, ...],
-    state: bytes,
-    adapter: str,
-    *,
-    pinned: bool = False,
-) -> int | None:
-    """A sequence with a saved state; None if there is anything wrong with it.
-
-    The adapter that computes is the same afterwards as before.
-    """
-    before = sequences.adapter
-    try:
-        sequences.use_adapter(adapter)
-        try:
-            return sequences.restore(tokens, state, pinned=pinned)
-        finally:
-            sequences.use_adapter(before)
-    except HomingError as error:
-        # Whatever is wrong with a saved state, the prompt can be computed anew.
-        _log.warning("engine.state_not_restored", why=error.what)
-        return None

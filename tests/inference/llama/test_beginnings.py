@@ -132,39 +132,43 @@ def test_an_edited_question_begins_at_the_question_or_in_whole_batches_behind() 
 
 def test_a_repeated_request_is_computed_in_the_same_batches(rig: Rig) -> None:
     """Otherwise its scores, and so perhaps its answer, would differ a little."""
-    first, cuts = (*PREFIX, *range(70)), (50, 103)
-    rig.prompt(first, prefix=40, cuts=cuts)
-    whole = rig.computed
-    longer = (*first[:103], *range(200, 260))
-    for _ in range(2):
-        rig.prompt(first, prefix=40, cuts=cuts)
-        assert rig.computed == [batch for batch in whole if batch[0] >= rig.computed[0][0]]
-    rig.prompt(longer, prefix=40, cuts=(120, 155))
-    rig.prompt(first, prefix=40, cuts=cuts)
-    assert rig.computed == [batch for batch in whole if batch[0] >= rig.computed[0][0]]
-    assert rig.computed[0][0] >= 103 - rig.pool.batch_tokens
+    first, second = (*PREFIX, *range(70)), (*PREFIX, *range(63), *range(200, 260))
+    third = (*second[:155], *range(300, 310))
+    turns = [(first, (50, 103)), (second, (120, 155)), (third, (158, 160))]
+    known: list[int] = []
+    computed: list[list[tuple[int, int]]] = []
+    for tokens, cuts in turns:
+        known.append(rig.prompt(tokens, prefix=40, cuts=cuts))
+        computed.append(rig.computed)
+    assert known == [0, 103, 155]
+    for (tokens, cuts), begun, batches in zip(turns * 2, known * 2, computed * 2, strict=True):
+        assert rig.prompt(tokens, prefix=40, cuts=cuts) == max(begun, 40)
+        assert rig.computed == [batch for batch in batches if batch[0] >= 40]
 
 
-def test_without_marks_only_whole_batches_are_taken_over() -> None:
+def test_without_marks_whole_batches_are_taken_over() -> None:
     rig = Rig(CellPool(can_rewind=True))
     tokens = tuple(range(100))
     begun = rig.beginnings.start(tokens, owner="ann", adapter="")
     rig.pool.grow(begun.sequence, tokens)
     rig.beginnings.keep(begun.sequence, owner="ann", adapter="")
-    assert rig.beginnings.start(tokens, owner="ann", adapter="").cached == 96
-    other = (*tokens[:50], 7, 7)
-    assert rig.beginnings.start(other, owner="ann", adapter="").cached == 48
+    for other, known in (((*tokens, 7), 100), ((*tokens[:50], 7, 7), 48), (tokens[:50], 48)):
+        for _ in range(2):
+            begun = rig.beginnings.start(other, owner="ann", adapter="")
+            assert begun.cached == known
+            rig.pool.close(begun.sequence)
 
 
 @pytest.mark.attack
 def test_two_owners_with_the_same_conversation_share_the_prefix_alone(rig: Rig) -> None:
     first = (*PREFIX, *range(50))
+    second = (*first, 1, 2, 3)
     rig.prompt(first, prefix=40, cuts=(60, 80))
     assert rig.prompt(first, prefix=40, cuts=(60, 80), owner="bob") == 40
-    assert rig.prompt(first, prefix=40, cuts=(60, 80)) == 80
+    assert rig.prompt(second, prefix=40, cuts=(60, 80)) == 80
     rig.beginnings.forget("ann")
-    assert rig.prompt(first, prefix=40, cuts=(60, 80)) == 40
-    assert rig.prompt(first, prefix=40, cuts=(60, 80), owner="bob") == 80
+    assert rig.prompt(second, prefix=40, cuts=(60, 80)) == 40
+    assert rig.prompt(second, prefix=40, cuts=(60, 80), owner="bob") == 80
 
 
 @pytest.mark.attack
@@ -255,7 +259,7 @@ def test_the_adapter_in_use_is_the_same_after_a_restore(rig: Rig) -> None:
     first = (*PREFIX, *range(20))
     rig.prompt(first, prefix=40, cuts=(45, 55), adapter="french")
     rig.pool.use_adapter("german")
-    begun = rig.beginnings.start(first, owner="ann", adapter="french", prefix_tokens=40)
+    begun = rig.beginnings.start((*first, 1), owner="ann", adapter="french", prefix_tokens=40)
     assert begun.cached >= 45
     assert rig.pool.adapter == "german"
 
@@ -300,3 +304,16 @@ def test_without_room_for_pins_nothing_is_pinned() -> None:
     rig.prompt(TURN, prefix=40)
     assert rig.prompt(TURN, prefix=40) == 0
     assert rig.beginnings.pinned == ()
+
+
+def test_a_state_that_cannot_be_saved_is_not_kept(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: int) -> bytes:
+        msg = "no memory"
+        raise InternalError(msg)
+
+    monkeypatch.setattr(rig.pool, "save", fails)
+    rig.prompt(TURN, prefix=40, cuts=(45,))
+    assert rig.prompt((*TURN, 1), prefix=40, cuts=(45,)) == 40
+    assert rig.beginnings.checkpoint_bytes == 0
