@@ -7,20 +7,31 @@ are looked at after the next computation.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from homing_core.errors import HomingError, InternalError, NotFoundError, OverloadedError
+from homing_core.errors import (
+    HomingError,
+    InternalError,
+    NotFoundError,
+    OverloadedError,
+    TooLongError,
+)
 from homing_inference.formats.select import choose
 from homing_inference.llama.beginnings import PINNED_PREFIXES, Beginnings
 from homing_inference.llama.intake import Intake
+from homing_inference.llama.names import NameTries
 from homing_inference.llama.pace import Pace
 from homing_inference.llama.prompts import PromptWriter
 from homing_inference.llama.run import RunMaker
 from homing_inference.llama.scheduler import Scheduler
+from homing_inference.llama.score_intake import ScoreIntake
+from homing_inference.llama.score_plan import ScorePlanner
 from homing_inference.llama.segments import Segments
+from homing_inference.llama.token_texts import TokenTexts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +52,7 @@ class ByteVocabulary:
     """A token for each byte, and four marks."""
 
     leading_token: int | None = None
+    size = SIZE
 
     def tokenize(self, text: str) -> list[int]:
         raw = text.encode("utf-8", "replace")
@@ -115,6 +127,10 @@ class FakeSequences:
         self._held: dict[int, _Held] = {}
         self._segments = Segments()
         self._views: list[NDArray[np.float32]] = []
+
+    @property
+    def score_rows(self) -> int:
+        return self.batch_tokens
 
     @property
     def used_cells(self) -> int:
@@ -284,12 +300,18 @@ def fake_scheduler(  # noqa: PLR0913  # each is one independent part
     held = memory or FakeSequences(sequences=max_sequences + PINNED_PREFIXES + 1)
     format_ = chat or choose("", eos="<|im_end|>")
     vocabulary = ByteVocabulary()
+    writer = PromptWriter(format_, vocabulary, ["<|im_start|>", "<|im_end|>"])
+    tries = functools.cache(lambda: NameTries(TokenTexts(vocabulary)))
     intake = Intake(
-        PromptWriter(format_, vocabulary, ["<|im_start|>", "<|im_end|>"]),
-        RunMaker(format_, vocabulary),
+        writer,
+        RunMaker(format_, vocabulary, tries=tries),
+        ScoreIntake(
+            writer, lambda: ScorePlanner(format_, vocabulary, tries()), held.context_tokens
+        ),
         context_tokens=held.context_tokens,
         max_sequences=max_sequences,
         cells=held.cells,
+        embed=_embed,
     )
     states = Beginnings(held, can_rewind=can_rewind, checkpoint_bytes=1 << 20)
     scheduler = Scheduler(
@@ -301,6 +323,13 @@ def fake_scheduler(  # noqa: PLR0913  # each is one independent part
         max_waiting=max_waiting,
     )
     return scheduler, held
+
+
+def _embed(text: str) -> tuple[float, ...]:
+    if len(text) > 100:
+        msg = "a text is too long"
+        raise TooLongError(msg)
+    return (1.0, float(len(text)))
 
 
 def step_all(scheduler: Scheduler, most: int = 10_000) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from homing_core.generation import FinishReason, TextDelta, ThinkingDelta, ToolCallEvent
 
@@ -20,10 +20,18 @@ from homing_inference.llama.stops import StopWatch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homing_core.generation import SampleEvent
+    from homing_core.generation import NameProbability, SampleEvent
 
     from homing_inference.formats.base import Parsed, Parser
     from homing_inference.llama.choosing import Choice
+
+
+class SeenNames(Protocol):
+    """How likely each tool was where a call's name was written; see `NameWatch`."""
+
+    def take(self, start: int) -> tuple[NameProbability, ...]:
+        """The names at a call whose name begins at this offset of the answer."""
+        ...
 
 
 class Answer:
@@ -33,12 +41,18 @@ class Answer:
         parser: reads the answer's text.
         turn_stops: strings that end the model's turn.
         stops: strings at which the caller wants it to end.
+        names: knows how likely each tool's name was; None where nobody watches.
     """
 
     def __init__(
-        self, parser: Parser, turn_stops: Sequence[str] = (), stops: Sequence[str] = ()
+        self,
+        parser: Parser,
+        turn_stops: Sequence[str] = (),
+        stops: Sequence[str] = (),
+        names: SeenNames | None = None,
     ) -> None:
         """Nothing is written yet."""
+        self._names = names
         self._parser = parser
         self._turn_stops = frozenset(turn_stops)
         self._stop_watch = StopWatch((*turn_stops, *stops))
@@ -118,8 +132,16 @@ class Answer:
                 case CallNamed():
                     self._named = item
                 case CallParsed():
-                    signals = self._log.call_signals(self._opened, self._named, item)
+                    names = (
+                        self._names.take(self._named.start) if self._names and self._named else ()
+                    )
+                    signals = self._log.call_signals(self._opened, self._named, item, names)
                     events.append(ToolCallEvent(item.call, signals))
                     self._opened = self._named = None
                     self._calls += 1
         return events
+
+    def _seen_names(self) -> tuple[NameProbability, ...]:
+        if self._names is None or self._named is None:
+            return ()
+        return self._names.take(self._named.start)

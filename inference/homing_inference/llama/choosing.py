@@ -131,7 +131,8 @@ class Chooser:
             candidates = _nucleus(scores, candidates, self._sampling.top_p)
         weights = (scores[candidates] - scores[best]).astype(np.float64)
         reached: NDArray[np.float64] = np.cumsum(np.exp(weights / self._sampling.temperature))
-        drawn = int(np.searchsorted(reached, self._random.random() * reached[-1], side="right"))
+        place = self._random.random() * float(reached[-1])
+        drawn = int(np.searchsorted(reached, place, side="right"))
         return int(candidates[min(drawn, candidates.size - 1)])
 
 

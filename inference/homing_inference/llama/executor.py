@@ -80,8 +80,16 @@ class Executor:
             task.prompt_computed(None, self._memory)
         return True
 
-    def prefill(self, task: Task, tokens: int) -> None:
+    def prefill(self, task: Task, tokens: int, share: float) -> bool:
         """Compute the next tokens of a prompt, at most to where a state is to be kept.
+
+        Args:
+            task: whose prompt it is.
+            tokens: at most.
+            share: of its rate alone that it may keep beside answers.
+
+        Returns:
+            Whether its prefix was pinned with this.
 
         Raises:
             HomingError: see `Sequences.prefill`.
@@ -99,14 +107,16 @@ class Executor:
             demand.tokens[done:end],
             scores_at=(end - done - 1,) if last and task.wants_scores else (),
         )
-        self._pace.prefilled(end - done, time.perf_counter() - began)
+        self._pace.prefilled(end - done, time.perf_counter() - began, share)
         self.interrupted = self._steps
-        if end == demand.prefix_tokens:
+        pinned = end == demand.prefix_tokens
+        if pinned:
             self._states.pin(sequence, adapter=demand.adapter, sha256=demand.sha256)
         if end in kept:
             self._states.keep(sequence, owner=demand.owner, adapter=demand.adapter)
         if last:
             task.prompt_computed(scores[0] if scores else None, self._memory)
+        return pinned
 
     def decode(self, tasks: Sequence[Writing]) -> None:
         """Compute and write one token of each answer of these tasks, which share an adapter.
@@ -122,15 +132,20 @@ class Executor:
             task.advance(scores)
         self._pace.decoded(len(tokens), time.perf_counter() - began)
 
-    def work(self, task: Task) -> None:
+    def work(self, task: Task, tokens: int, share: float) -> None:
         """One unit of a task's own work.
+
+        Args:
+            task: whose it is.
+            tokens: to compute at most.
+            share: of its rate alone that it may keep beside answers.
 
         Raises:
             HomingError: it failed.
         """
         began = self._begin(task.demand.adapter)
-        task.work()
-        self._pace.worked(time.perf_counter() - began)
+        task.work(tokens)
+        self._pace.worked(time.perf_counter() - began, share)
         self.interrupted = self._steps
 
     def release(self, task: Task) -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import TooLongError, UsageError
 from homing_core.generation import Priority
+from homing_core.scoring import ScoreRequest
 
 from homing_inference.engine import WarmedPrefix
 from homing_inference.llama.choosing import check_sampling
+from homing_inference.llama.embedding_task import Embedding
 from homing_inference.llama.plan import sequences_for_jobs
 from homing_inference.llama.tasks import Demand
 from homing_inference.llama.warming import Warming
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
     from homing_core.errors import HomingError
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
     from homing_core.messages import Message
+    from homing_core.scoring import ToolScores
     from homing_core.tools import ToolSpec
 
     from homing_inference.llama.prompts import PromptWriter, TokenizedPrompt
     from homing_inference.llama.run import RunMaker
+    from homing_inference.llama.score_intake import ScoreIntake
+    from homing_inference.llama.scoring_task import Scoring
+    from homing_inference.llama.tasks import Task
 
 MOST_LOGPROBS: Final = 20
 """Alternatives that may be asked for at each token."""
@@ -36,21 +42,27 @@ class Intake:
     Args:
         writer: renders requests.
         maker: begins answers.
+        scores: turns requests for scores into tasks.
         context_tokens: prompt and answer together, of one answer.
         max_sequences: answers that are written at once.
         cells: tokens that all sequences together hold.
+        embed: makes a vector of a text; None if the engine cannot.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is one independent part
         self,
         writer: PromptWriter,
         maker: RunMaker,
+        scores: ScoreIntake,
         *,
         context_tokens: int,
         max_sequences: int,
         cells: int,
+        embed: Callable[[str], tuple[float, ...]] | None = None,
     ) -> None:
         """Keep them."""
+        self._scores = scores
+        self._embed = embed
         self._writer = writer
         self._maker = maker
         self.context_tokens: Final = context_tokens
@@ -87,6 +99,7 @@ class Intake:
             sequences=request.samples,
             cells=count + request.samples * room,
             sha256=prompt.prefix_sha256,
+            offer=_offer(request.messages, request.tools, request.thinking, request.adapter),
         )
         return Writing(demand, request, self._maker.runs(request, prompt, room), sink)
 
@@ -114,8 +127,42 @@ class Intake:
             until=count,
             cells=count,
             sha256=prefix.sha256,
+            offer=_offer(messages, tools, thinking),
         )
         return Warming(demand, WarmedPrefix(count, prefix.sha256), done)
+
+    def scoring(
+        self,
+        request: ScoreRequest,
+        spare: Callable[[Scoring], int],
+        done: Callable[[ToolScores | HomingError], None],
+    ) -> list[Scoring]:
+        """See `ScoreIntake.scoring`."""
+        return self._scores.scoring(request, spare, done)
+
+    def baseline(self, task: Task, spare: Callable[[Scoring], int]) -> list[Scoring]:
+        """What scores behind a task's prefix are compared with; none if that is known or of no use.
+
+        Raises:
+            HomingError: it cannot be computed.
+        """
+        offer = task.demand.offer
+        return [] if offer is None else self._scores.baseline(offer, spare)
+
+    def embedding(
+        self,
+        texts: Sequence[str],
+        done: Callable[[tuple[tuple[float, ...], ...] | HomingError], None],
+    ) -> Embedding:
+        """The task of making vectors.
+
+        Raises:
+            UsageError: this engine makes none.
+        """
+        if self._embed is None:
+            msg = "this engine makes no vectors"
+            raise UsageError(msg, "Ask another engine.")
+        return Embedding(texts, self._embed, done)
 
     def _check(self, request: GenerateRequest) -> None:
         check_sampling(request.sampling)
@@ -144,6 +191,23 @@ class Intake:
         if room < 1 or room > shared:
             raise too_long(count + request.samples * max(room, 1), self._cells)
         return room
+
+
+def _offer(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    thinking: Thinking,
+    adapter: str = "",
+) -> ScoreRequest | None:
+    if not tools:
+        return None
+    return ScoreRequest(
+        tuple(messages),
+        tuple(tools),
+        thinking=thinking,
+        priority=Priority.JOB,
+        adapter=adapter,
+    )
 
 
 def too_long(count: int, limit: int, what: str = "the request") -> TooLongError:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
 
+from homing_inference.grammar import GrammarEngine, guard_for
 from homing_inference.llama.beginnings import PINNED_PREFIXES, Beginnings
 from homing_inference.llama.intake import Intake
+from homing_inference.llama.names import NameTries
 from homing_inference.llama.pace import Pace
+from homing_inference.llama.prefix_files import DEFAULT_STATE_BYTES, PrefixFiles
 from homing_inference.llama.prompts import PromptWriter
-from homing_inference.llama.run import RunMaker
+from homing_inference.llama.run import FreeGuard, RunMaker
 from homing_inference.llama.scheduler import DEFAULT_WAITING, Scheduler
+from homing_inference.llama.score_intake import ScoreIntake
+from homing_inference.llama.score_plan import ScorePlanner
 from homing_inference.llama.sequences import Sequences
 from homing_inference.llama.settings import EngineSettings
 from homing_inference.llama.thread_share import ThreadShare
+from homing_inference.llama.token_texts import TokenTexts
 
 if TYPE_CHECKING:
+    from homing_core.generation import GenerateRequest
+
     from homing_inference.formats.base import ChatFormat
     from homing_inference.llama.model import LoadedModel
+    from homing_inference.llama.prompts import TokenizedPrompt
+    from homing_inference.llama.run import TokenGuard
 
 DEFAULT_CONTEXT: Final = 8192
 """Tokens, where nobody says more."""
@@ -70,11 +81,28 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         sequences,
         can_rewind=model.facts.can_rewind,
         checkpoint_bytes=settings.checkpoint_bytes or DEFAULT_CHECKPOINT_BYTES,
+        store=_store(settings, sequences.fingerprint),
     )
+    tries = functools.cache(lambda: NameTries(TokenTexts(model.vocabulary)))
+    grammars = GrammarEngine(model.vocabulary)
+
+    def guard(request: GenerateRequest, prompt: TokenizedPrompt) -> TokenGuard:
+        found = guard_for(
+            request,
+            chat,
+            grammars,
+            starts_in_thinking=prompt.starts_in_thinking,
+            continues_text=prompt.continues_text,
+        )
+        return found or FreeGuard()
+
     controls = model.vocabulary.control_texts(model.facts.template)
+    writer = PromptWriter(chat, model.vocabulary, controls)
+    planner = functools.cache(lambda: ScorePlanner(chat, model.vocabulary, tries()))
     intake = Intake(
-        PromptWriter(chat, model.vocabulary, controls),
-        RunMaker(chat, model.vocabulary),
+        writer,
+        RunMaker(chat, model.vocabulary, guard, tries),
+        ScoreIntake(writer, planner, context_tokens),
         context_tokens=context_tokens,
         max_sequences=max_sequences,
         cells=sequences.cells,
@@ -87,4 +115,15 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         threads=threads,
         max_waiting=settings.max_waiting or DEFAULT_WAITING,
         on_close=model.close,
+    )
+
+
+def _store(settings: EngineSettings, fingerprint: str) -> PrefixFiles | None:
+    if settings.state_folder is None or not settings.file_sha256:
+        return None
+    return PrefixFiles(
+        settings.state_folder,
+        max_bytes=settings.state_bytes or DEFAULT_STATE_BYTES,
+        model_sha256=settings.file_sha256,
+        fingerprint=fingerprint,
     )

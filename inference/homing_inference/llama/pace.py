@@ -13,6 +13,8 @@ LONGEST_WAIT_S: Final = 0.3
 """A running answer waits at most about this long for its next token while a prompt is computed."""
 PREFILL_SHARE: Final = 0.6
 """Of the rate at which a prompt is computed alone, what is left to it while answers are written."""
+JOB_SHARE: Final = 0.25
+"""The same for a job's prompt while persons' answers are written."""
 SMALLEST_CHUNK: Final = 8
 _FIRST_CHUNK: Final = 16
 _FORGET: Final = 0.85
@@ -93,16 +95,22 @@ class Pace:
         """Whether the answers still have time due before the next chunk."""
         return self._owed > 0
 
-    def prefilled(self, tokens: int, seconds: float) -> None:
-        """A chunk was computed, while nobody or somebody waited for it."""
+    def prefilled(self, tokens: int, seconds: float, share: float = PREFILL_SHARE) -> None:
+        """A chunk was computed.
+
+        Args:
+            tokens: in it.
+            seconds: that it took.
+            share: of its rate alone that the prompt may keep beside answers.
+        """
         self._prefill.learn(tokens, seconds)
         alone = self.prefill_tokens_per_second
-        due = tokens / (PREFILL_SHARE * alone) - seconds if alone else 0.0
-        self._owed = min(max(due, 0.0), seconds)
+        due = tokens / (share * alone) - seconds if alone else 0.0
+        self._owed = min(max(due, 0.0), seconds * (1 / share - 1))
 
-    def worked(self, seconds: float) -> None:
+    def worked(self, seconds: float, share: float = PREFILL_SHARE) -> None:
         """Something else was computed between two steps of the answers."""
-        self._owed = seconds * (1 / PREFILL_SHARE - 1)
+        self._owed = seconds * (1 / share - 1)
 
     def decoded(self, answers: int, seconds: float) -> None:
         """One token of each of `answers` was computed."""

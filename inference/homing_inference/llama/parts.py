@@ -23,6 +23,16 @@ class Memory(Protocol):
         ...
 
     @property
+    def score_rows(self) -> int:
+        """Rows of scores that one computation may give."""
+        ...
+
+    @property
+    def free_sequences(self) -> int:
+        """How many more can be opened."""
+        ...
+
+    @property
     def cells(self) -> int:
         """Tokens that all sequences together hold."""
         ...

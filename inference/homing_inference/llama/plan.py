@@ -68,9 +68,10 @@ class Decode:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Do one unit of it."""
+    """Do one unit of it, of so many tokens at most."""
 
     number: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def plan(view: View) -> Step:
     if interrupting is None:
         return Idle()
     if interrupting.phase is Phase.WORK:
-        return Work(interrupting.number)
+        return Work(interrupting.number, view.chunk)
     return Prefill(interrupting.number, min(view.chunk, interrupting.left))
 
 

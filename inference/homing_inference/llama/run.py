@@ -7,10 +7,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from homing_core.generation import FinishReason, TokenLogprob, TokenLogprobs
+from homing_core.generation import FinishReason, TokenLogprob, TokenLogprobs, ToolChoice
 
 from homing_inference.llama.answer import Answer
 from homing_inference.llama.choosing import Chooser, top
+from homing_inference.llama.name_watch import NameWatch
 from homing_inference.llama.thinking import CLOSING, ThinkingWatch
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from homing_inference.formats.base import ChatFormat
     from homing_inference.llama.choosing import Choice
+    from homing_inference.llama.names import NameTries
     from homing_inference.llama.prompts import TokenizedPrompt
 
 
@@ -86,6 +88,7 @@ class Run:
         guard: decides which tokens may be written.
         vocabulary: the model's tokens.
         room: tokens that it may have, at least 1.
+        names: watches how tools' names are written; None if there are none.
         thinking: whether it begins inside a think block.
         sample: number of the answer to this request, from 0; it shifts the seed.
     """
@@ -98,6 +101,7 @@ class Run:
         vocabulary: Tokens,
         *,
         room: int,
+        names: NameWatch | None = None,
         thinking: bool = False,
         sample: int = 0,
     ) -> None:
@@ -110,6 +114,7 @@ class Run:
         self._vocabulary = vocabulary
         self._chooser = Chooser(sampling)
         self._room = room
+        self._names = names
         self._logprobs = request.logprobs
         self._budget = request.thinking_budget
         self._thinking = ThinkingWatch(inside=thinking)
@@ -142,6 +147,8 @@ class Run:
             events = self._answer.finish(end_of_turn=True)
             return Step(events, self._answer.ending())
         piece = self._vocabulary.piece(choice.token)
+        if self._names is not None:
+            self._names.saw(scores, choice.token, piece)
         events, stopped = self._answer.take(choice, piece)
         if self._logprobs:
             events.insert(0, self._logprob(scores, choice.token, piece))
@@ -181,7 +188,8 @@ class RunMaker:
     Args:
         chat: the model's chat format.
         vocabulary: its tokens.
-        guard: makes the guard of one answer.
+        guard: makes the guard of one answer; None lets everything be written.
+        tries: makes the tries of tools' names, when they are first needed; None watches no names.
     """
 
     def __init__(
@@ -189,11 +197,13 @@ class RunMaker:
         chat: ChatFormat,
         vocabulary: Tokens,
         guard: Callable[[GenerateRequest, TokenizedPrompt], TokenGuard] | None = None,
+        tries: Callable[[], NameTries] | None = None,
     ) -> None:
         """Keep them."""
         self._chat = chat
         self._vocabulary = vocabulary
         self._guard = guard
+        self._tries = tries
 
     def runs(self, request: GenerateRequest, prompt: TokenizedPrompt, room: int) -> list[Run]:
         """As many answers as the request wants, none of them begun.
@@ -206,26 +216,32 @@ class RunMaker:
         Raises:
             UsageError: the tools' schemas cannot be a grammar.
         """
-        return [
-            Run(
-                request,
-                self._answer(request, prompt),
-                self._guard(request, prompt) if self._guard else FreeGuard(),
-                self._vocabulary,
-                room=room,
-                thinking=prompt.starts_in_thinking,
-                sample=sample,
-            )
-            for sample in range(request.samples)
-        ]
+        return [self._run(request, prompt, room, sample) for sample in range(request.samples)]
 
-    def _answer(self, request: GenerateRequest, prompt: TokenizedPrompt) -> Answer:
+    def _run(
+        self, request: GenerateRequest, prompt: TokenizedPrompt, room: int, sample: int
+    ) -> Run:
         parser = self._chat.parser(
             request.tools,
             starts_in_thinking=prompt.starts_in_thinking,
             continues_text=prompt.continues_text,
         )
-        return Answer(parser, self._chat.stop, request.sampling.stop)
+        names = self._names(request)
+        return Run(
+            request,
+            Answer(parser, self._chat.stop, request.sampling.stop, names),
+            self._guard(request, prompt) if self._guard else FreeGuard(),
+            self._vocabulary,
+            room=room,
+            names=names,
+            thinking=prompt.starts_in_thinking,
+            sample=sample,
+        )
+
+    def _names(self, request: GenerateRequest) -> NameWatch | None:
+        if self._tries is None or not request.tools or request.tool_choice is ToolChoice.NONE:
+            return None
+        return NameWatch(self._tries(), [tool.name for tool in request.tools])
 
 
 def _text(piece: bytes) -> str:

@@ -1,8 +1,8 @@
-"""Runs what was asked of a model: takes requests, carries out what the plan says, passes events on.
+"""Takes what is asked of a model and says what came of it. All of it belongs to one thread.
 
-All of it belongs to one thread, and nothing is computed but in `step`. What to do next is decided
-by `plan`, a pure function; how long a chunk may be is learned by `Pace`; what a request is and says
-at its end is a `Task`.
+Nothing is computed but in `step`. What to do next is decided by `plan`, a pure function; `Stepper`
+carries it out; how long a chunk may be is learned by `Pace`; what a request is and says at its end
+is a `Task`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from homing_core.errors import ConflictError, HomingError, OverloadedError, UnavailableError
-from homing_core.generation import Done, Failed, Priority
+from homing_core.generation import Done, Failed
 
 from homing_inference.engine import EngineState, WarmedPrefix
-from homing_inference.llama.executor import Executor
-from homing_inference.llama.ledger import Ledger, Machine
-from homing_inference.llama.plan import (
-    Admit,
-    Decode,
-    Expire,
-    Idle,
-    MakeRoom,
-    Prefill,
-    Work,
-    plan,
-)
+from homing_inference.llama.stepper import Stepper
 from homing_inference.llama.tasks import broken
-from homing_inference.llama.writing import Writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,22 +24,18 @@ if TYPE_CHECKING:
     from homing_core.generation import GenerateRequest, GenerationEvent, Thinking
     from homing_core.ids import GenerationId
     from homing_core.messages import Message
+    from homing_core.scoring import ScoreRequest, ToolScores
     from homing_core.tools import ToolSpec
 
     from homing_inference.llama.intake import Intake
     from homing_inference.llama.pace import Pace
     from homing_inference.llama.parts import Memory, States, ThreadCount
-    from homing_inference.llama.plan import Step
     from homing_inference.llama.tasks import Task
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 DEFAULT_WAITING: Final = 64
 """Requests that may wait, where nobody says otherwise."""
-_SHORTEST_RETRY_MS: Final = 200
-_LONGEST_RETRY_MS: Final = 60_000
-_USUAL_ANSWER: Final = 256
-"""Tokens that most answers stay under, whatever their limit."""
 
 
 class Scheduler:
@@ -84,12 +68,13 @@ class Scheduler:
         self._states = states
         self._pace = pace
         self._threads = threads
-        self._executor = Executor(memory, states, pace, threads)
         self._max_waiting = max_waiting
         self._on_close = on_close
         self._closed = False
-        self._ledger = Ledger()
-        self._droppable = True
+        self._stepper = Stepper(
+            memory, states, pace, threads, max_sequences=intake.max_sequences, pinned=self._pinned
+        )
+        self._ledger = self._stepper.ledger
 
     @property
     def context_tokens(self) -> int:
@@ -126,17 +111,14 @@ class Scheduler:
             sink: takes the events, during `step`, `cancel` or this call.
             taken_at: `time.monotonic()` when it came in; its deadline counts from there.
         """
-        try:
-            self._check_room()
+
+        def take() -> None:
             if self._ledger.find(request.id) is not None:
                 msg = "this request is being answered already"
-                raise ConflictError(msg, "Choose a new id for a new request.")  # noqa: TRY301
+                raise ConflictError(msg, "Choose a new id for a new request.")
             self._ledger.put(self._intake.writing(request, sink, taken_at))
-        except HomingError as error:
-            sink(Failed.from_error(error))
-        except Exception:  # noqa: BLE001  # logged; the reader must always get a last event
-            _log.exception("engine.request_failed", generation=request.id)
-            sink(Failed.from_error(broken()))
+
+        self._take(take, lambda error: sink(Failed.from_error(error)))
 
     def warm(
         self,
@@ -145,9 +127,9 @@ class Scheduler:
         thinking: Thinking,
         done: Callable[[WarmedPrefix | HomingError], None],
     ) -> None:
-        """Compute and pin a prefix; see `Engine.warm`. `done` is told how it ended."""
-        try:
-            self._check_room()
+        """Pin a prefix; see `Engine.warm`. Never raises: `done` is told how it ended."""
+
+        def take() -> None:
             task = self._intake.warming(messages, tools, thinking, done)
             same = self._ledger.warming(task.prefix)
             if same is not None:
@@ -156,15 +138,41 @@ class Scheduler:
                 self._ledger.put(task)
             else:
                 task.prompt_computed(None, self._memory)
-        except HomingError as error:
-            done(error)
+
+        self._take(take, done)
+
+    def score(
+        self, request: ScoreRequest, done: Callable[[ToolScores | HomingError], None]
+    ) -> None:
+        """Score tools; see `Engine.score`. Never raises: `done` is told how it ended."""
+
+        def take() -> None:
+            for task in self._intake.scoring(request, self._stepper.spare, done):
+                self._ledger.put(task)
+
+        self._take(take, done)
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        done: Callable[[tuple[tuple[float, ...], ...] | HomingError], None],
+    ) -> None:
+        """Make vectors; see `Engine.embed`. Never raises: `done` is told how it ended."""
+
+        def take() -> None:
+            if texts:
+                self._ledger.put(self._intake.embedding(texts, done))
+            else:
+                done(())
+
+        self._take(take, done)
 
     def cancel(self, id: GenerationId) -> None:  # noqa: A002  # as everywhere
         """End a generation now; harmless if there is none of this id."""
         task = self._ledger.find(id)
         if task is not None:
             task.cancel()
-            self._sweep()
+            self._stepper.sweep()
 
     def generate(self, request: GenerateRequest) -> Iterator[GenerationEvent]:
         """The events of one generation, computed while they are read; for use in one thread.
@@ -186,117 +194,49 @@ class Scheduler:
 
     def step(self) -> bool:
         """Do the next thing; False if there is nothing to do until something is asked."""
-        step = plan(self._ledger.view(self._memory, self._machine()))
-        if isinstance(step, Idle):
-            self._executor.rest()
-            return False
-        concerned = self._concerned(step)
-        try:
-            self._do(step, concerned)
-        except OverloadedError as error:
-            self._relieve(error)
-        except HomingError as error:
-            self._fail(concerned, error)
-        except Exception:  # noqa: BLE001  # logged; whoever asked must get a last word
-            _log.exception("engine.step_failed")
-            self._fail(concerned, broken())
-        self._sweep()
-        return True
+        return self._stepper.step()
 
     def close(self) -> None:
         """End everything and free the model; harmless when repeated."""
         if self._closed:
             return
         self._closed = True
-        error = UnavailableError("the engine was closed", "Start it again.")
         for task in self._ledger.all:
-            task.fail(error)
-        self._sweep()
+            task.fail(_closed())
+        self._stepper.sweep()
         self._states.close()
         self._memory.shut()
         if self._threads is not None:
             self._threads.close()
         self._on_close()
 
-    def _do(self, step: Step, concerned: Sequence[Task]) -> None:
-        match step:
-            case Expire():
-                concerned[0].fail(concerned[0].late())
-            case Admit():
-                self._admit(concerned[0])
-            case MakeRoom():
-                self._droppable = self._states.make_room(self._executor.free_cells + step.cells)
-            case Prefill():
-                self._executor.prefill(concerned[0], step.tokens)
-            case Decode():
-                self._executor.decode([task for task in concerned if isinstance(task, Writing)])
-            case Work():
-                self._executor.work(concerned[0])
-            case Idle():
-                pass
-
-    def _admit(self, task: Task) -> None:
-        free_cells = self._executor.free_cells - self._ledger.promised(self._memory)
-        if self._executor.admit(task, free_cells):
-            self._ledger.admit(task)
-
-    def _machine(self) -> Machine:
-        return Machine(
-            max_sequences=self.max_sequences,
-            free_cells=self._executor.free_cells,
-            chunk=self._pace.chunk(self._ledger.answers),
-            droppable=self._droppable and bool(self._states.pinned),
-            owed=self._pace.owed,
-            interrupted=self._executor.interrupted,
-        )
-
-    def _concerned(self, step: Step) -> list[Task]:
-        match step:
-            case Decode():
-                return [self._ledger.task(number) for number in step.numbers]
-            case Expire() | Admit() | Prefill() | Work():
-                return [self._ledger.task(step.number)]
-            case _:
-                return []
-
-    def _fail(self, concerned: Sequence[Task], error: HomingError) -> None:
-        """End those whose sequences are gone, or else those that the step was for."""
-        lost = [task for task in self._ledger.running if self._executor.lost(task)]
-        for task in lost or concerned:
-            if not task.ended:
-                task.fail(error)
-
-    def _relieve(self, error: OverloadedError) -> None:
-        """The memory is full although room was promised: drop pins, or else the newest request."""
-        if self._states.make_room(self._executor.free_cells + self._memory.batch_tokens):
-            return
-        newest = max(
-            self._ledger.running,
-            key=lambda task: (task.demand.priority is Priority.JOB, task.number),
-            default=None,
-        )
-        if newest is not None:
-            newest.fail(error)
-
-    def _sweep(self) -> None:
-        """Free what ended."""
-        for task in self._ledger.all:
-            self._executor.release(task)
-            if task.ended:
-                self._ledger.remove(task)
-                self._droppable = True
+    def _take(self, take: Callable[[], None], refuse: Callable[[HomingError], None]) -> None:
+        try:
+            self._check_room()
+            take()
+        except HomingError as error:
+            refuse(error)
+        except Exception:  # noqa: BLE001  # logged; whoever asked must always get a last word
+            _log.exception("engine.request_failed")
+            refuse(broken())
 
     def _check_room(self) -> None:
         if self._closed:
-            msg = "the engine was closed"
-            raise UnavailableError(msg, "Start it again.")
-        if len(self._ledger.waiting) < self._max_waiting:
-            return
-        prompts = sum(len(task.demand.tokens) for task in self._ledger.waiting)
-        answers = _USUAL_ANSWER * len(self._ledger.waiting)
-        seconds = self._pace.seconds(prompts, answers, self.max_sequences) / len(
-            self._ledger.waiting
-        )
-        retry_ms = min(max(round(seconds * 1000), _SHORTEST_RETRY_MS), _LONGEST_RETRY_MS)
-        msg = f"{len(self._ledger.waiting)} requests wait for this model already"
-        raise OverloadedError(msg, "Try again a little later.", retry_ms)
+            raise _closed()
+        waiting = len(self._ledger.waiting)
+        if waiting >= self._max_waiting:
+            msg = f"{waiting} requests wait for this model already"
+            retry_ms = self._stepper.retry_ms()
+            raise OverloadedError(msg, "Try again a little later.", retry_ms)
+
+    def _pinned(self, task: Task) -> None:
+        """A prefix was pinned: what scores behind it are compared with is computed in time."""
+        try:
+            for baseline in self._intake.baseline(task, self._stepper.spare):
+                self._ledger.put(baseline)
+        except HomingError as error:
+            _log.debug("engine.no_baseline", what=error.what)
+
+
+def _closed() -> UnavailableError:
+    return UnavailableError("the engine was closed", "Start it again.")

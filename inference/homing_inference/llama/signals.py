@@ -11,6 +11,8 @@ import numpy as np
 from homing_core.generation import CallSignals, TokenSignals
 
 if TYPE_CHECKING:
+    from homing_core.generation import NameProbability
+
     from homing_inference.formats.base import CallNamed, CallOpened, CallParsed
     from homing_inference.llama.choosing import Choice
 
@@ -65,11 +67,15 @@ class TokenLog:
         return TokenSignals(tokens[0].probability, sum(logprobs) / len(tokens), len(tokens))
 
     def call_signals(
-        self, opened: CallOpened | None, named: CallNamed | None, parsed: CallParsed
+        self,
+        opened: CallOpened | None,
+        named: CallNamed | None,
+        parsed: CallParsed,
+        names: tuple[NameProbability, ...] = (),
     ) -> CallSignals:
         """How sure the model was of a call, from where its parts stand in the answer.
 
-        What was not seen counts as not sure at all.
+        What was not seen counts as not sure at all. `names` are passed on.
         """
         name = self.within(named.start, named.end) if named else []
         arguments = self.within(parsed.arguments_start, parsed.end)
@@ -84,4 +90,5 @@ class TokenLog:
             grammar_share=min((token.share for token in call), default=1.0),
             argument_decile=decile,
             argument_median=median,
+            names=names,
         )

@@ -14,6 +14,7 @@ from homing_inference.llama.view import Phase, Running, Waiting
 if TYPE_CHECKING:
     import numpy as np
     from homing_core.errors import HomingError
+    from homing_core.scoring import ScoreRequest
     from numpy.typing import NDArray
 
     from homing_inference.llama.parts import Memory
@@ -35,6 +36,7 @@ class Demand:
         sequences: that it takes.
         cells: that it grows to.
         sha256: of its prefix's text, hex.
+        offer: what scores behind its prefix would be asked with; None if it offers no tools.
     """
 
     owner: str = ""
@@ -48,6 +50,7 @@ class Demand:
     sequences: int = 1
     cells: int = 0
     sha256: str = ""
+    offer: ScoreRequest | None = None
 
 
 class Task(ABC):
@@ -142,8 +145,11 @@ class Task(ABC):
         """What is said when its deadline is over."""
         return UnavailableError("there was not enough time", "Allow more time.")
 
-    def work(self) -> None:
+    def work(self, tokens: int) -> None:
         """Do one unit; only in phase `WORK`.
+
+        Args:
+            tokens: to compute at most, where the unit can be cut.
 
         Raises:
             HomingError: it failed.

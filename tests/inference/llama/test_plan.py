@@ -115,7 +115,7 @@ def test_a_prompt_is_finished_with_what_is_left_of_it() -> None:
 
 def test_units_of_work_take_turns_with_answers_as_chunks_do() -> None:
     running = (_running(1, served=3), _running(2, Phase.WORK))
-    assert plan(_view(running=running, interrupted=2)) == Work(2)
+    assert plan(_view(running=running, interrupted=2)) == Work(2, CHUNK)
     assert plan(_view(running=running, interrupted=3)) == Decode((1,))
 
 

@@ -22,11 +22,15 @@ from homing_core.generation import (
 )
 from homing_core.ids import new_generation_id
 from homing_core.messages import assistant, system, user
+from homing_core.scoring import ScoreRequest, ToolScores
+from homing_core.tools import ToolSpec
 from homing_inference.engine import WarmedPrefix
+from homing_inference.formats.select import choose
 from homing_inference.llama.beginnings import PINNED_PREFIXES
 from homing_inference.llama.pace import Pace
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.engines import TOOLS as ONE_TOOL
 from support.engines import substance, text_of, usage_of
 from support.fake_sequences import (
     END,
@@ -36,11 +40,13 @@ from support.fake_sequences import (
     fake_scheduler,
     step_all,
 )
+from support.templates import HERMES
 
 if TYPE_CHECKING:
     from homing_core.generation import GenerationEvent
     from homing_inference.llama.scheduler import Scheduler
 
+TOOLS = (*ONE_TOOL, ToolSpec("set_alarm", "Rings.", {}), ToolSpec("play", "Plays.", {}))
 SYSTEM = system("You are brief.")
 
 
@@ -253,7 +259,7 @@ def test_a_request_that_comes_in_too_late_is_not_computed() -> None:
 def test_a_full_queue_says_when_to_try_again() -> None:
     scheduler, _ = fake_scheduler(max_sequences=1, max_waiting=2)
     list(scheduler.generate(_ask()))
-    for _ in range(2):
+    for _ in range(3):  # one of them can run at once
         _submit(scheduler, _ask())
     (failed,) = _submit(scheduler, _ask())
     assert isinstance(failed, Failed)
@@ -521,6 +527,115 @@ def test_state_tells_how_busy_it_is() -> None:
     assert (state.running, state.waiting) == (2, 3)
     assert state.decode_tokens_per_second > 0
     assert state.prefill_tokens_per_second > 0
+
+
+# Scores and vectors
+
+
+def _scored(scheduler: Scheduler, request: ScoreRequest) -> list[ToolScores | HomingError]:
+    told: list[ToolScores | HomingError] = []
+    scheduler.score(request, told.append)
+    return told
+
+
+def _score(words: str = "Ten minutes", **changes: object) -> ScoreRequest:
+    return ScoreRequest((SYSTEM, user(words)), TOOLS, **changes)  # type: ignore[arg-type]
+
+
+def test_scores_come_with_what_they_are_compared_with() -> None:
+    scheduler, memory = fake_scheduler(chat=choose(HERMES))
+    told = _scored(scheduler, _score())
+    step_all(scheduler)
+    (scores,) = told
+    assert isinstance(scores, ToolScores)
+    assert {name.name for name in scores.names} == {tool.name for tool in TOOLS}
+    assert all(name.baseline is not None for name in scores.names)
+    assert scores.call_baseline is not None
+    assert scores.cached_tokens == scheduler.state.warm[0].tokens
+    assert len(memory.open_ids) == _pinned(scheduler)
+    memory.log.clear()
+    again = _scored(scheduler, _score())
+    step_all(scheduler)
+    assert isinstance(again[0], ToolScores)
+    assert again[0].names == scores.names
+    assert again[0].cached_tokens > scheduler.state.warm[0].tokens
+    assert sum(sum(computed.rows.values()) for computed in memory.log) < 120
+
+
+def test_what_scores_are_compared_with_is_computed_once_a_prefix_is_pinned() -> None:
+    scheduler, memory = fake_scheduler(chat=choose(HERMES))
+    told: list[WarmedPrefix | HomingError] = []
+    scheduler.warm([SYSTEM], TOOLS, Thinking.OFF, told.append)
+    step_all(scheduler)
+    assert isinstance(told[0], WarmedPrefix)
+    computed = sum(sum(one.rows.values()) for one in memory.log)
+    assert computed > told[0].tokens
+    memory.log.clear()
+    scores = _scored(scheduler, _score())
+    step_all(scheduler)
+    assert isinstance(scores[0], ToolScores)
+    assert scores[0].call_baseline is not None
+    assert sum(one.prefill for one in memory.log) <= 3
+
+
+def test_scores_while_answers_are_written_take_no_sequence_from_them() -> None:
+    scheduler, memory = fake_scheduler(chat=choose(HERMES), max_sequences=2)
+    _endless(memory)
+    streams = [_submit(scheduler, _ask(f"Question {number}", 80)) for number in range(3)]
+    for _ in range(6):
+        scheduler.step()
+    told = [_scored(scheduler, _score(f"Words {number}")) for number in range(2)]
+    step_all(scheduler)
+    assert all(isinstance(events[-1], Done) for events in streams)
+    assert all(isinstance(outcome[0], ToolScores) for outcome in told)
+    assert len(memory.open_ids) == _pinned(scheduler)
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (ScoreRequest((SYSTEM, user("Hi")), ()), "usage"),
+        (_score("river " * 2000), "too_long"),
+        (_score(adapter="unknown"), "not_found"),
+    ],
+)
+def test_scores_that_cannot_be_had_are_refused(request_: ScoreRequest, code: str) -> None:
+    scheduler, memory = fake_scheduler(chat=choose(HERMES))
+    told = _scored(scheduler, request_)
+    step_all(scheduler)
+    (error,) = told
+    assert isinstance(error, HomingError)
+    assert error.code.value == code
+    assert memory.log == []
+
+
+def test_a_failed_computation_fails_a_scoring_and_the_next_one_works() -> None:
+    scheduler, memory = fake_scheduler(chat=choose(HERMES))
+    scheduler.warm([SYSTEM], TOOLS, Thinking.OFF, lambda _: None)
+    step_all(scheduler)
+    told = _scored(scheduler, _score())
+    memory.fault = broken_computation()
+    step_all(scheduler)
+    assert isinstance(told[0], HomingError)
+    assert len(memory.open_ids) == _pinned(scheduler)
+    again = _scored(scheduler, _score())
+    step_all(scheduler)
+    assert isinstance(again[0], ToolScores)
+
+
+def test_vectors_are_made_between_the_steps_of_answers() -> None:
+    scheduler, memory = fake_scheduler()
+    _endless(memory)
+    stream = _submit(scheduler, _ask("stream", 60))
+    told: list[tuple[tuple[float, ...], ...] | HomingError] = []
+    scheduler.embed(["a", "bc"], told.append)
+    scheduler.embed([], told.append)
+    scheduler.embed(["fine", "x" * 200], told.append)
+    step_all(scheduler)
+    assert told[0] == ()
+    assert told[1] == ((1.0, 1.0), (1.0, 2.0))
+    assert isinstance(told[2], HomingError)
+    assert isinstance(stream[-1], Done)
 
 
 # Adapters
