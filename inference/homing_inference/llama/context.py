@@ -61,12 +61,14 @@ class Sizes:
         sequences: ids 0 to this.
         batch_tokens: computed at once.
         threads: that compute.
+        vectors: whether tokens' vectors are wanted rather than scores.
     """
 
     cells: int
     sequences: int
     batch_tokens: int
     threads: int
+    vectors: bool = False
 
     @property
     def score_rows(self) -> int:
@@ -75,6 +77,8 @@ class Sizes:
         llama.cpp reserves as many in its buffers, each as wide as the vocabulary (1 MB for a
         vocabulary of 248,000), by default one for every token of a batch.
         """
+        if self.vectors:
+            return self.batch_tokens
         return min(self.batch_tokens, max(_LEAST_ROWS, self.sequences))
 
 
@@ -93,6 +97,7 @@ class Context:
         """Reserve all the memory that it will use."""
         self._library: Final[ModuleType] = model.library
         self._vocabulary_size: Final = model.vocabulary.size
+        self._vector_width: Final = model.vector_width
         self.sizes: Final = sizes
         self._parameters: Final = self._library.llama_context_default_params()
         self._handle: object = self._open(model)
@@ -165,6 +170,20 @@ class Context:
             raise InternalError(msg)
         return np.ctypeslib.as_array(pointer, shape=(self._vocabulary_size,))
 
+    def vectors(self, rows: int) -> NDArray[np.float32]:
+        """The vectors of the last batch's rows, which are `rows`; shape (rows, width).
+
+        A view that the next computation overwrites.
+
+        Raises:
+            InternalError: there are none.
+        """
+        pointer = self._library.llama_get_embeddings(self._handle)
+        if not self.sizes.vectors or not pointer:
+            msg = "the model gave no vectors"
+            raise InternalError(msg)
+        return np.ctypeslib.as_array(pointer, shape=(rows, self._vector_width))
+
     def ends(self, sequence: int) -> tuple[int, int]:
         """First and last position that the memory holds of a sequence; (-1, -1) if it is empty."""
         self._check_id(sequence)
@@ -184,8 +203,9 @@ class Context:
         return bool(self._library.llama_memory_seq_rm(self._memory, sequence, first, _WHOLE))
 
     def clear(self) -> None:
-        """Empty all of the memory."""
-        self._library.llama_memory_clear(self._memory, _ALSO_DATA)
+        """Empty all of the memory, if there is one: a model without causal attention has none."""
+        if self._memory:
+            self._library.llama_memory_clear(self._memory, _ALSO_DATA)
 
     def save(self, sequence: int, front: bytes) -> bytes:
         """`front` and then the whole state of a sequence; empty if llama.cpp gave none."""
@@ -239,6 +259,9 @@ class Context:
         parameters.n_outputs_max = sizes.score_rows
         parameters.n_threads = sizes.threads
         parameters.n_threads_batch = sizes.threads
+        parameters.embeddings = sizes.vectors
+        if sizes.vectors:
+            parameters.pooling_type = self._library.LLAMA_POOLING_TYPE_NONE
         # One pool of cells for all sequences: that is what makes a copied prefix free.
         parameters.kv_unified = True
         model.check_context(parameters.n_ctx, sizes.sequences)

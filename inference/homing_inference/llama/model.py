@@ -98,6 +98,22 @@ class LoadedModel:
         sizes = (library.llama_model_n_params(handle), library.llama_model_size(handle))
         return repr((self.facts, sizes))
 
+    @property
+    def vector_width(self) -> int:
+        """Numbers in the vector that the model makes of each token."""
+        width: int = self.library.llama_model_n_embd_out(self.handle)
+        return width
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token attends to earlier ones only, as in every model that writes text."""
+        return self._metadata(f"{self.facts.architecture}.attention.causal") != "false"
+
+    @property
+    def pooling_type(self) -> int:
+        """`llama_pooling_type` that the file names; 0 for none."""
+        return self._number("pooling_type")
+
     def check_context(self, cells: int, sequences: int) -> None:
         """Refuse a context for which there was no memory beside the weights.
 
