@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from homing_inference.llama.beginnings import Beginning
     from homing_inference.llama.pace import Pace
     from homing_inference.llama.parts import Memory, States, ThreadCount
-    from homing_inference.llama.tasks import Task
+    from homing_inference.llama.tasks import Demand, Task
     from homing_inference.llama.writing import Writing
 
 
@@ -63,21 +64,13 @@ class Executor:
             task.prompt_computed(None, self._memory)
             return True
         used = self._memory.used_cells
-        begun = self._states.start(
-            demand.tokens,
-            owner=demand.owner,
-            adapter=demand.adapter,
-            prefix_tokens=demand.prefix_tokens,
-            cuts=demand.cuts,
-        )
+        begun = self._start(demand)
         needed = demand.cells - begun.cached
         if needed > free_cells - (self._memory.used_cells - used):
             task.cells = needed + self._memory.own_cells(begun.sequence)
             self._memory.close(begun.sequence)
             return False
-        task.begin(begun.sequence, begun.cached)
-        if begun.cached >= demand.until:
-            task.prompt_computed(None, self._memory)
+        self._take_up(task, begun)
         return True
 
     def prefill(self, task: Task, tokens: int, share: float) -> bool:
@@ -95,8 +88,18 @@ class Executor:
             HomingError: see `Sequences.prefill`.
         """
         demand = task.demand
+        done = self._memory.length(task.ids[0])
+        if task.fresh and done < demand.prefix_tokens:
+            # While it waited for its turn, somebody else may have computed the same prefix.
+            self._memory.close(task.ids[0])
+            task.ids = []
+            self._memory.use_adapter(demand.adapter)
+            begun = self._start(demand)
+            self._take_up(task, begun)
+            if begun.cached > done:
+                return False
+        task.fresh = False
         sequence = task.ids[0]
-        done = self._memory.length(sequence)
         kept = self._states.stops(demand.cuts)
         stops = [stop for stop in (demand.prefix_tokens, *kept) if stop > done]
         end = min(done + tokens, demand.until, *stops)
@@ -167,6 +170,20 @@ class Executor:
         """Nothing is to compute for now."""
         if self._threads is not None:
             self._threads.idle()
+
+    def _start(self, demand: Demand) -> Beginning:
+        return self._states.start(
+            demand.tokens,
+            owner=demand.owner,
+            adapter=demand.adapter,
+            prefix_tokens=demand.prefix_tokens,
+            cuts=demand.cuts,
+        )
+
+    def _take_up(self, task: Task, begun: Beginning) -> None:
+        task.begin(begun.sequence, begun.cached)
+        if begun.cached >= task.demand.until:
+            task.prompt_computed(None, self._memory)
 
     def _begin(self, adapter: str) -> float:
         self._steps += 1

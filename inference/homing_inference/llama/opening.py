@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from homing_inference.grammar import GrammarEngine, guard_for
 from homing_inference.llama.beginnings import PINNED_PREFIXES, Beginnings
+from homing_inference.llama.embedding import Embedder
 from homing_inference.llama.intake import Intake
 from homing_inference.llama.names import NameTries
 from homing_inference.llama.pace import Pace
@@ -84,6 +85,7 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         store=_store(settings, sequences.fingerprint),
     )
     tries = functools.cache(lambda: NameTries(TokenTexts(model.vocabulary)))
+    embedder = functools.cache(lambda: Embedder(model, threads.now()))
     grammars = GrammarEngine(model.vocabulary)
 
     def guard(request: GenerateRequest, prompt: TokenizedPrompt) -> TokenGuard:
@@ -106,7 +108,14 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         context_tokens=context_tokens,
         max_sequences=max_sequences,
         cells=sequences.cells,
+        embed=lambda text: embedder().embed([text])[0],
     )
+
+    def close() -> None:
+        if embedder.cache_info().currsize:
+            embedder().close()
+        model.close()
+
     return Scheduler(
         intake,
         sequences,
@@ -114,7 +123,7 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         Pace(sequences.batch_tokens),
         threads=threads,
         max_waiting=settings.max_waiting or DEFAULT_WAITING,
-        on_close=model.close,
+        on_close=close,
     )
 
 

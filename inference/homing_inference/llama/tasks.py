@@ -62,6 +62,7 @@ class Task(ABC):
         overtaken: later ones that were let in before it.
         phase: what it needs next.
         ids: sequences that it holds.
+        fresh: whether nothing of its prompt was computed for it yet.
         served: step at which its answers were last computed.
         ended: whether its last word was said.
     """
@@ -75,6 +76,7 @@ class Task(ABC):
         self.overtaken = 0
         self.phase = Phase.PREFILL if demand.tokens else Phase.WORK
         self.ids: list[int] = []
+        self.fresh = True
         self.served = 0
         self.ended = False
 

@@ -66,7 +66,7 @@ class Writing(Task):
         """See `Task`."""
         self.ids = [sequence]
         self._cached = cached
-        self._began_at = time.monotonic()
+        self._began_at = self._began_at or time.monotonic()
 
     def growth(self, memory: Memory) -> int:
         """See `Task`."""
