@@ -44,8 +44,9 @@ class ModelSection:
         context_tokens: prompt and answer together.
         max_sequences: answers that are written at once: one for you, one for what goes on behind.
         threads: 0 shares the cores with the other engines on this machine.
-        checkpoint_mib: MiB of memory in which conversations are kept to go on with.
-        state_mib: MiB on disk, so that a new process need not read its tools again.
+        checkpoint_mib: MiB of memory in which conversations are kept to go on with; 0 lets the
+            engine choose.
+        state_mib: MiB on disk, so that a new process need not read its tools again; 0 for none.
     """
 
     name: str = ""
@@ -68,7 +69,7 @@ class ModelSection:
             msg = "model.threads is negative; 0 lets the engine choose"
             raise ValueError(msg)
         if min(self.checkpoint_mib, self.state_mib) < 0:
-            msg = "model.checkpoint_mib and state_mib are at least 0, which keeps nothing"
+            msg = "model.checkpoint_mib and state_mib are at least 0"
             raise ValueError(msg)
 
 

@@ -89,11 +89,13 @@ class ModelSection:
         stand_in: take a stand-in model instead of the product's own.
         context_tokens: prompt and answer together; 0 is the model's own, capped by the engine.
         max_sequences: answers that one model writes at once.
-        cache_tokens: tokens of all conversations that one model holds; 0 lets the engine choose.
+        cache_tokens: tokens of all answers and prefixes that one model holds; 0 is what four full
+            contexts take.
         threads: 0 shares the cores with the other engines on the machine.
         gpu_layers: layers to put on an accelerator.
         memory_mib: MiB for all loaded models together; 0 is three quarters of the machine's.
-        checkpoint_mib: MiB of memory in which one model keeps conversations to go on with.
+        checkpoint_mib: MiB of memory in which one model keeps conversations to go on with; 0 lets
+            the engine choose.
         state_mib: MiB on disk for the beginnings that many requests share, over all models.
         adapters: LoRA adapters of the default model: the name to ask for, and the GGUF file.
     """
@@ -143,11 +145,11 @@ class ModelSection:
 
 _ZERO: Final = {
     "context_tokens": "takes the model's own",
-    "cache_tokens": "lets the engine choose",
-    "threads": "lets the engine choose",
+    "cache_tokens": "is what four full contexts take",
+    "threads": "shares the cores with other engines",
     "gpu_layers": "uses no accelerator",
     "memory_mib": "is three quarters of the machine's",
-    "checkpoint_mib": "keeps no conversation",
+    "checkpoint_mib": "lets the engine choose",
     "state_mib": "keeps nothing on disk",
 }
 """What 0 means for a key of `[model]`."""

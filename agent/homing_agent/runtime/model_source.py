@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from homing_core.errors import HomingError
 from homing_inference.catalog.gguf_header import check_gguf
 from homing_inference.catalog.local import absolute_path, looks_like_path
 from homing_inference.catalog.models import default_model, find_model
@@ -14,9 +16,10 @@ from homing_inference.catalog.resolve import ensure
 from homing_inference.host import ChildEngine, ModelFile
 
 from homing_agent.runtime.model_host import ModelStatus, Phase, at_once
+from homing_agent.runtime.model_memory import memory_need
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from homing_inference.catalog.models import ModelRole
     from homing_inference.catalog.resolve import ModelFile as StoredFile
@@ -24,13 +27,6 @@ if TYPE_CHECKING:
     from homing_inference.engine import Engine
 
     from homing_agent.runtime.model_host import Admission
-
-_OVERHEAD_BYTES: Final = 150 << 20
-"""Of an engine's process besides weights and cache."""
-_PARAMETERS_A_BYTE: Final = 40_000
-"""Models in use keep at most one byte for each token and this many parameters (0.5B: 12 KiB a
-token; 1.5B: 28 KiB; hybrids and large models less for their size)."""
-_USUAL_CONTEXT: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class Wanted:
         cache_tokens: tokens of all conversations that are held; 0 lets the engine choose.
         state_folder: where beginnings are kept that many requests share; None keeps none.
         state_bytes: of them at most.
-        checkpoint_bytes: of memory for conversations to go on with.
+        checkpoint_bytes: of memory for conversations to go on with; 0 lets the engine choose.
         adapters: LoRA adapters by the name to ask for.
     """
 
@@ -86,19 +82,6 @@ def expected_status(wanted: Wanted) -> ModelStatus:
         quantization=entry.quantization,
         sha256=entry.sha256,
     )
-
-
-def memory_need(size: int, parameters: int, wanted: Wanted) -> int:
-    """About how many bytes of main memory a model takes.
-
-    Args:
-        size: of its file, bytes.
-        parameters: how many it has.
-        wanted: how it is run.
-    """
-    tokens = wanted.cache_tokens or wanted.context_tokens or _USUAL_CONTEXT
-    cache = tokens * parameters // _PARAMETERS_A_BYTE
-    return size + cache + wanted.checkpoint_bytes + _OVERHEAD_BYTES
 
 
 class CatalogSource:
@@ -162,8 +145,18 @@ class CatalogSource:
 
 
 def _need_of(file: StoredFile, wanted: Wanted) -> int:
-    try:
-        parameters = check_gguf(file.path).parameters
-    except OSError:
-        parameters = file.size  # the engine will say what is wrong with it
-    return memory_need(file.size, parameters, wanted)
+    architecture: str = ""
+    numbers: Mapping[str, int] = {}
+    # Whatever is wrong with the file, the engine says.
+    with contextlib.suppress(OSError, HomingError):
+        header = check_gguf(file.path)
+        architecture, numbers = header.architecture, header.numbers
+    return memory_need(
+        file.size,
+        architecture,
+        numbers,
+        wanted.context_tokens,
+        wanted.max_sequences,
+        wanted.cache_tokens,
+        wanted.checkpoint_bytes,
+    )
