@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from homing_core.config import parse_config
 from homing_core.errors import ConfigError, NotFoundError, UnavailableError
 from homing_inference.catalog.store import Store
 from homing_node.config import ModelSection, NodeConfig
-from homing_node.models.sources import configured_models
+from homing_node.models.sources import configured_models, forget_other_states
 from homing_node.models.upstream import read_key
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ def test_without_a_word_there_is_the_products_own(tmp_path: Path) -> None:
     stand_in = NodeConfig(model=ModelSection(stand_in=True))
     (only,) = configured_models(stand_in, Store(tmp_path), tmp_path)
     assert (only.status.name, only.status.stand_in) == ("stand-in-0.5b:bf16", True)
+
+
+def test_what_models_of_the_past_left_on_disk_goes(tmp_path: Path) -> None:
+    config = NodeConfig(model=ModelSection(also=("qwen3.5-2b",)))
+    forget_other_states(config, tmp_path / "none")
+    short, gone = "01234567", "0123456789abcdef"
+    used = [hashlib.sha256(name.encode()).hexdigest()[:16] for name in ("", "qwen3.5-2b")]
+    for name in (*used, short, gone, "my-own-folder"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    forget_other_states(config, tmp_path)
+    left = {folder.name for folder in tmp_path.iterdir()}
+    assert left == {*used, short, "my-own-folder"}
 
 
 def test_another_server_may_be_the_default(tmp_path: Path) -> None:

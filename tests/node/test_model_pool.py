@@ -214,6 +214,21 @@ async def test_a_failed_load_gives_its_room_back() -> None:
     assert rig.loaded == "c"
 
 
+async def test_what_is_idle_makes_room_where_other_programs_took_it() -> None:
+    rig = Rig(budget_gib=9)
+    await rig.use("a")
+    taken = OverloadedError("b needs 1,024 MiB of memory, and 300 MiB are available")
+    rig.sources["b"].finish(taken)
+    async with leased(rig, "c"):
+        with pytest.raises(OverloadedError, match="300 MiB"):
+            await rig.use("b")
+        assert rig.loaded == "c"
+    assert rig.sources["b"].loads == 2
+    with pytest.raises(OverloadedError, match="300 MiB"):
+        await rig.use("b")
+    assert rig.sources["b"].loads == 2, "that is remembered for a while"
+
+
 async def test_a_model_larger_than_the_budget() -> None:
     rig = Rig(budget_gib=0.5)
     with pytest.raises(ConfigError, match="512 MiB"):

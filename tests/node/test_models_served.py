@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from homing_inference.engine import EngineState, WarmedPrefix
 from homing_node.models.slots import ConfiguredModel
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.codec.nodes import decode_node_info
-from homing_proto.v1 import node_pb2
+from homing_proto.v1 import inference_pb2, node_pb2
 from support.fed_engine import INFO, FedEngine
 from support.node_process import environment, finished
 from support.node_rig import DEADLINE_S, NodeRig, Phone, all_events, node_rig, refusal, within
@@ -48,9 +49,14 @@ def big() -> FedEngine:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, big: FedEngine) -> AsyncIterator[NodeRig]:
+def source(big: FedEngine) -> HeldSource:
+    return HeldSource(big)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path, source: HeldSource) -> AsyncIterator[NodeRig]:
     status = ModelStatus("big-2b:q8_0", Phase.UNLOADED, quantization="Q8_0")
-    also = (ConfiguredModel(status, HeldSource(big), "big-2b"),)
+    also = (ConfiguredModel(status, source, "big-2b"),)
     async with node_rig(tmp_path, also=also) as running:
         yield running
 
@@ -94,6 +100,33 @@ async def test_all_models_are_listed_and_the_one_asked_for_is_loaded(
     error = await refusal(generate(phone, ask("gpt-9")))
     assert isinstance(error, NotFoundError)
     assert "fed-1b:bf16, big-2b:q8_0" in error.hint
+
+
+async def test_a_request_that_waits_for_its_model_keeps_its_deadline_and_can_be_cancelled(
+    tmp_path: Path, big: FedEngine
+) -> None:
+    source = HeldSource(big, ready=False)
+    also = (ConfiguredModel(ModelStatus("big-2b:q8_0", Phase.UNLOADED), source),)
+    async with node_rig(tmp_path, also=also) as rig:
+        phone = await rig.phone()
+        hurried = replace(ask("big-2b:q8_0"), deadline_ms=50)
+        (late,) = await all_events(generate(phone, hurried))
+        assert isinstance(late.event, Failed)
+        assert (late.event.code, late.event.retryable) == ("unavailable", True)
+
+        patient, unwanted = ask("big-2b:q8_0"), ask("big-2b:q8_0")
+        calls = [generate(phone, patient), generate(phone, unwanted)]
+        async with asyncio.timeout(DEADLINE_S):
+            while (await get_node(phone)).load.waiting < 2:
+                pass  # both have been taken, and wait
+        await phone.inference.Cancel(inference_pb2.CancelRequest(generation_id=unwanted.id))
+        assert [item.event for item in await all_events(calls[1])] == [Done(FinishReason.CANCELLED)]
+        source.finish()
+        assert (await within(big.started.get())).id == patient.id
+        big.feed(patient.id, STOP)
+        assert [item.event for item in await all_events(calls[0])] == [STOP]
+        assert big.started.empty()
+        assert source.loads == 1
 
 
 async def test_how_busy_it_is_comes_from_the_engines(rig: NodeRig) -> None:

@@ -97,14 +97,19 @@ async def _run(setup: Setup, changes: dict[str, str], *, as_json: bool) -> None:
     from homing_node.cli.console import out  # noqa: PLC0415  # as above
     from homing_node.cli.screen import JsonLines, Screen, Silence  # noqa: PLC0415  # as above
     from homing_node.daemon import run_daemon  # noqa: PLC0415  # as above
-    from homing_node.models.sources import configured_models  # noqa: PLC0415  # as above
+    from homing_node.models.sources import (  # noqa: PLC0415  # as above
+        configured_models,
+        forget_other_states,
+    )
 
     paths = setup.paths
     config = setup.load(changes)
     prepare_data_dir(paths)
     watched = sys.stderr.isatty()
     configure_logging(config.node.log_level, paths.log_file if watched else None)
-    models = configured_models(config, Store(), paths.data_dir / "states")
+    states = paths.data_dir / "states"
+    models = configured_models(config, Store(), states)
+    await asyncio.to_thread(forget_other_states, config, states)
     options = NodeOptions(paths, config, models)
     if as_json:
         await run_daemon(options, JsonLines())

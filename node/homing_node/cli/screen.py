@@ -112,6 +112,9 @@ class Screen:
         self._line("node", node.facts.id[:SHORT_ID])
         self._line("address", safe(", ".join(node.addresses())))
         self._line("devices", f"{known or 'none'} paired; pair a phone with: [bold]{pair}[/bold]")
+        further = [slot.name for slot in node.models.slots[1:]]
+        if further:
+            self._line("also", safe(", ".join(further)))
         if self._log_file is not None:
             self._line("log", safe(str(self._log_file)))
         self._bar.__enter__()

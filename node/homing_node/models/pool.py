@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from homing_agent.runtime.logs import get_logger
 from homing_agent.runtime.model_host import ModelHost, Phase
-from homing_core.errors import ConfigError, HomingError, NotFoundError, UnavailableError
+from homing_core.errors import (
+    ConfigError,
+    HomingError,
+    NotFoundError,
+    OverloadedError,
+    UnavailableError,
+)
 
 from homing_node.models.room import Held, NoRoomError, make_room
 from homing_node.models.slots import Slot
@@ -133,7 +139,13 @@ class ModelPool:
 
         async def load(report: Callable[[ModelStatus], None]) -> Engine:
             try:
-                return await model.source.load(report, admit)
+                try:
+                    return await model.source.load(report, admit)
+                except OverloadedError as error:
+                    # Other programs may leave less than the budget: then what is idle makes room.
+                    if isinstance(error, NoRoomError) or not self._unload_idle():
+                        raise
+                    return await model.source.load(report, admit)
             except Exception:
                 slot.need_bytes = 0
                 slot.failed_at = self._clock.monotonic()
@@ -190,6 +202,17 @@ class ModelPool:
             slot.need_bytes = need_bytes
             slot.used_at = self._clock.monotonic()
             yield
+
+    def _unload_idle(self) -> bool:
+        """Unload whatever is not in use; whether there was anything."""
+        idle = [
+            slot
+            for slot in self.slots
+            if slot.host.engine is not None and not slot.resident and not slot.leases
+        ]
+        for slot in idle:
+            self._unload(slot)
+        return bool(idle)
 
     def _unload(self, slot: Slot) -> None:
         engine = slot.host.detach()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import re
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.model_host import ModelStatus, Phase
 from homing_agent.runtime.model_source import CatalogSource, Wanted, expected_status
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
 
     from homing_node.config import NodeConfig
 
-_MIB = 1 << 20
+_MIB: Final = 1 << 20
+_STATE_NAME: Final = re.compile(r"[0-9a-f]{16}")
 
 
 def configured_models(
@@ -46,6 +50,25 @@ def configured_models(
     return (default, *further, *behind.values())
 
 
+def forget_other_states(config: NodeConfig, state_root: Path) -> None:
+    """Delete what engines of models that are not configured any more left on disk.
+
+    Args:
+        config: how the node is set.
+        state_root: folder for what engines keep on disk; need not exist.
+    """
+    kept = {_state_name(name) for name in (config.model.name, *config.model.also)}
+    with contextlib.suppress(OSError):  # only costs room
+        for folder in state_root.iterdir():
+            if _STATE_NAME.fullmatch(folder.name) and folder.name not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _state_name(name: str) -> str:
+    """A folder for each model: their processes know nothing of each other."""
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
 def _here(config: NodeConfig, store: Store, state_root: Path, name: str) -> ConfiguredModel:
     """A model that this machine runs itself."""
     section = config.model
@@ -60,8 +83,7 @@ def _here(config: NodeConfig, store: Store, state_root: Path, name: str) -> Conf
         section.gpu_layers,
         max_sequences=section.max_sequences,
         cache_tokens=section.cache_tokens,
-        # A folder for each: their processes know nothing of each other.
-        state_folder=state_root / hashlib.sha256(name.encode()).hexdigest()[:16],
+        state_folder=state_root / _state_name(name),
         state_bytes=section.state_mib * _MIB // files,
         checkpoint_bytes=section.checkpoint_mib * _MIB,
         adapters=_adapters(section.adapters) if is_default else (),
