@@ -14,7 +14,8 @@ in `served`, and what a server refuses is left out and asked again (`refusals`).
     chunks      one piece of a streamed answer
     calls       a structured call, put together from its pieces
     answer      one answer in the making: pieces in, events out
-    tally       what an answer took
+    samples      the answers of one generation
+    tally        what an answer took
     faults      what went wrong, as one of our errors; never repeats what the server wrote
     patience    deadlines and silence
     transport   HTTP: the only module that knows the client library

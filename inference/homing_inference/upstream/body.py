@@ -25,6 +25,7 @@ Body = dict[str, Any]
 
 MAX_LOGPROBS: Final = 20
 """OpenAI's own limit for `top_logprobs`."""
+MAX_SAMPLES: Final = 64
 _KEEP_THOUGHTS: Final = frozenset({Kind.LLAMA_SERVER, Kind.VLLM})
 
 
@@ -158,6 +159,9 @@ def _check(request: GenerateRequest, served: Served) -> None:
     if sampling.top_k < 0 or sampling.max_tokens < 0:
         msg = "top_k and max_tokens cannot be negative"
         raise UsageError(msg, "Use 0 for no limit.")
+    if not 0 <= request.samples <= MAX_SAMPLES:
+        msg = f"{request.samples} answers are more than can be written at once"
+        raise UsageError(msg, f"Ask for at most {MAX_SAMPLES}.")
     if request.adapter and request.adapter not in served.adapters:
         msg = "the model server has no such adapter"
         raise NotFoundError(msg, "Choose one that it lists, or leave it out.")

@@ -99,6 +99,11 @@ class UpstreamEngine:
             raise
 
     @property
+    def kind(self) -> Kind:
+        """Which program the server is."""
+        return self._served.kind
+
+    @property
     def state(self) -> EngineState:
         """How busy it is with our own requests; speeds are those of the last answer."""
         return EngineState(

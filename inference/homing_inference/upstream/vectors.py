@@ -13,7 +13,7 @@ from homing_inference.upstream.patience import Patience
 from homing_inference.upstream.wire import list_of, number_of, object_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from homing_inference.upstream.transport import Transport
 
@@ -58,7 +58,10 @@ def read_vectors(body: object, count: int) -> list[Vector]:
         InvalidDataError: not exactly so many vectors of finite numbers with a length.
     """
     entries = [object_of(entry) for entry in list_of(object_of(body).get("data"))]
-    placed = {entry.get("index", place): entry for place, entry in enumerate(entries)}
+    placed: dict[int, Mapping[str, object]] = {}
+    for place, entry in enumerate(entries):
+        index = entry.get("index", place)
+        placed[index if isinstance(index, int) else -1] = entry
     if len(entries) != count or set(placed) != set(range(count)):
         raise _no_vectors()
     return [_unit(list_of(placed[place].get("embedding"))) for place in range(count)]

@@ -389,7 +389,7 @@ async def test_a_certificate_that_nobody_signed_is_not_trusted(tmp_path: Path, s
 
 async def test_a_server_that_speaks_no_tls_is_unavailable(server: FakeOpenAI) -> None:
     url = server.url.replace("http", "https")
-    with pytest.raises(UnavailableError, match="encrypted|reached"):
+    with pytest.raises(UnavailableError, match=r"encrypted|reached"):
         await UpstreamEngine.connect(UpstreamServer(url, connect_s=0.5))
 
 

@@ -163,6 +163,8 @@ def test_what_cannot_be_continued_is_said_so(
         {"sampling": Sampling(top_p=0)},
         {"sampling": Sampling(top_k=-1)},
         {"sampling": Sampling(max_tokens=-1)},
+        {"samples": 10**9},
+        {"samples": -1},
         {"tool_choice": ToolChoice.REQUIRED},
     ],
 )
