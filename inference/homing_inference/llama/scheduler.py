@@ -224,7 +224,8 @@ class Scheduler:
         if self._closed:
             raise _closed()
         waiting = len(self._ledger.waiting)
-        if waiting >= self._max_waiting:
+        free = self.max_sequences - sum(task.sequences for task in self._ledger.running)
+        if waiting >= self._max_waiting + max(free, 0):  # those with a place do not really wait
             msg = f"{waiting} requests wait for this model already"
             retry_ms = self._stepper.retry_ms()
             raise OverloadedError(msg, "Try again a little later.", retry_ms)
