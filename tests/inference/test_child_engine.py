@@ -364,6 +364,7 @@ compute = Context.compute
 def oversized(self, rows, scores_at):
     if len({sequence for _, _, sequence in rows}) < 2:
         return compute(self, rows, scores_at)
+    self.clear()
     count = 4 * self.sizes.batch_tokens
     batch = self._library.llama_batch_init(count, 0, 1)
     batch.n_tokens = count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from homing_core.generation import (
@@ -13,6 +14,8 @@ from homing_core.generation import (
     Sampling,
     TextDelta,
     Thinking,
+    TokenLogprob,
+    TokenLogprobs,
     ToolCallEvent,
     Usage,
 )
@@ -21,11 +24,14 @@ from homing_core.messages import system, user
 from homing_core.tools import ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from homing_core.generation import GenerationEvent
     from homing_inference.engine import Engine
 
+LONGEST_GAP = 0.3
+"""Between the two likeliest tokens' log-probabilities: below it their order may depend on what else
+is in the batch. What was seen of a Q4_K_M model; see the facts on batching."""
 BOUND_S = 60
 """No wait in these tests takes longer."""
 
@@ -71,6 +77,34 @@ async def collect(engine: Engine, asked: GenerateRequest) -> list[GenerationEven
 def text_of(events: Sequence[GenerationEvent]) -> str:
     """The visible text."""
     return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def tokens_of(events: Sequence[GenerationEvent]) -> list[TokenLogprob]:
+    """Its tokens and their log-probabilities."""
+    return [token for event in events if isinstance(event, TokenLogprobs) for token in event.tokens]
+
+
+def agree(one: Sequence[GenerationEvent], other: Sequence[GenerationEvent]) -> bool:
+    """Whether two greedy answers are the same, or part where two tokens were as good as equal.
+
+    Both need at least two alternatives for each token.
+    """
+    if text_of(one) == text_of(other):
+        return True
+    for mine, theirs in zip(tokens_of(one), tokens_of(other), strict=False):
+        if mine.text != theirs.text:
+            (_, best), (_, second), *_ = mine.top
+            return best - second < LONGEST_GAP
+    return False
+
+
+@asynccontextmanager
+async def running(engine: Engine, asked: GenerateRequest) -> AsyncGenerator[GenerationEvent]:
+    """A generation that is being written; it is cancelled at the end. Gives its first event."""
+    async with aclosing(engine.generate(asked)) as events:
+        async with asyncio.timeout(BOUND_S):
+            first = await anext(events)
+        yield first
 
 
 def usage_of(events: Sequence[GenerationEvent]) -> Usage:
