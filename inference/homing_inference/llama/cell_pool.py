@@ -1,6 +1,28 @@
 """A context together with the books of what it holds; every change is checked against both.
 
-The rules that keep the books true are `sequences`' rules; see there.
+Hybrid and recurrent models keep one running state a sequence instead of an entry a position. These
+rules follow from llama.cpp's sources; each, when broken, gives silently wrong scores:
+
+- copy whole sequences, never a part, and only into an empty one;
+- never take back a tail where the model cannot (`can_rewind`); where it can, look at the answer;
+- look at every answer, and at the positions that the memory holds after each operation;
+- a state is restored only where its frame, its tokens, its adapter and the build that wrote it fit,
+  and only if all of its bytes were taken;
+- a sequence is computed with one adapter from its first token to its last;
+- a computation that broke off leaves its sequences undefined: they are closed. Recurrent states are
+  moved between rows during a computation, those of other sequences included, so there everything
+  is closed;
+- if the memory contradicts the books, everything is closed.
+
+A sequence's scores are equal to the bit whenever its tokens are computed in the same batches (its
+tokens in them, and how many rows there are), whatever else the context holds, with three
+exceptions, in which they differ as they do between batch shapes. All come from the order in which
+attention adds up cells (measured on CPUs with flash attention; without it, any placement matters):
+
+- its cells are not in the order of its tokens: it grew after something that lay before it was
+  closed or cut, and took the cells that became free there;
+- batches of 64 tokens or more go through the cells in tiles of 64, so their place counts;
+- a step of one row over 512 cells or more is divided among the threads, by the highest used cell.
 """
 
 from __future__ import annotations
@@ -10,14 +32,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from homing_core.errors import InternalError, OverloadedError
 
-from homing_inference.llama.context import Context, Outcome
+from homing_inference.llama.context import Context
+from homing_inference.llama.context_sizes import Outcome
 from homing_inference.llama.library import native_log
 from homing_inference.llama.segments import Segments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from homing_inference.llama.context import Sizes
+    from homing_inference.llama.context_sizes import Sizes
     from homing_inference.llama.model import LoadedModel
 
 _NOTHING: Final = (-1, -1)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from homing_core.errors import InternalError, TooLongError, UsageError
 
-from homing_inference.llama.context import Context, Outcome, Sizes
+from homing_inference.llama.context import Context
+from homing_inference.llama.context_sizes import Outcome, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

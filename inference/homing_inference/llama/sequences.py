@@ -1,21 +1,9 @@
-"""Every operation on what a context holds. Nothing else calls llama.cpp's memory functions.
+"""The sequences of a context: opened, forked, computed, cut, saved, restored and closed.
 
 A context holds numbered sequences of tokens over one pool of cells. A fork is a whole copy, which
-shares its cells until one of the two grows, so it costs nothing.
-
-Hybrid and recurrent models keep one running state a sequence instead of an entry a position. These
-rules follow from llama.cpp's sources; each, when broken, gives silently wrong scores:
-
-- copy whole sequences, never a part, and only into an empty one;
-- never take back a tail where the model cannot (`can_rewind`); where it can, look at the answer;
-- look at every answer, and at the positions that the memory holds after each operation;
-- a state is restored only where its frame, its tokens, its adapter and the build that wrote it fit,
-  and only if all of its bytes were taken;
-- a sequence is computed with one adapter from its first token to its last;
-- a computation that broke off leaves its sequences undefined: they are closed. Recurrent states are
-  moved between rows during a computation, those of other sequences included, so there everything
-  is closed;
-- if the memory contradicts the bookkeeping, everything is closed.
+shares its cells until one of the two grows, so it costs nothing. Nothing else calls llama.cpp's
+memory functions; the rules that keep this from going wrong silently, and when scores are equal to
+the bit, are in `cell_pool`.
 """
 
 from __future__ import annotations
@@ -27,7 +15,7 @@ from homing_core.errors import InternalError, OverloadedError
 
 from homing_inference.llama.adapters import Adapters
 from homing_inference.llama.cell_pool import CellPool, Held
-from homing_inference.llama.context import Sizes
+from homing_inference.llama.context_sizes import Sizes
 from homing_inference.llama.library import build_facts
 from homing_inference.llama.state_layout import plausible
 
@@ -78,7 +66,6 @@ class Sequences:
         self.context_tokens: Final = context_tokens
         self.sequences: Final = sequences
         self.batch_tokens: Final = batch_tokens
-        self._layout: Final = model.state_layout
         self._adapters: Final = Adapters(model, adapters or {})
         self._adapter = ""
         sizes = Sizes(cells, sequences, batch_tokens, threads)
@@ -87,9 +74,9 @@ class Sequences:
         self.cells: Final = self._pool.cells
         self.score_rows: Final = sizes.score_rows
         self.fingerprint: Final = hashlib.sha256(
-            repr((build_facts(), self._context.flags, self._layout)).encode()
+            repr((build_facts(), self._context.flags, model.state_layout)).encode()
         ).hexdigest()
-        self._model_tag: Final = model.tag
+        self._model: Final = model
 
     @property
     def used_cells(self) -> int:
@@ -163,8 +150,7 @@ class Sequences:
                 most `score_rows`.
 
         Returns:
-            Logits for each of `scores_at`, shape (vocabulary,); views that the next computation
-            overwrites.
+            Logits, shape (vocabulary,) each; views that the next computation overwrites.
 
         Raises:
             OverloadedError: the pool has no room for them; nothing changed.
@@ -238,7 +224,7 @@ class Sequences:
             return None
         body = memoryview(state)[_TAG_BYTES:]
         if state[:_TAG_BYTES] != self._tag(wanted, self._adapter) or not plausible(
-            body, len(wanted), self._layout
+            body, len(wanted), self._model.state_layout
         ):
             return None
         sequence = self.open(pinned=pinned)
@@ -271,5 +257,5 @@ class Sequences:
 
     def _tag(self, tokens: Sequence[int], adapter: str) -> bytes:
         """What a state belongs to, in 32 bytes that stand in front of it."""
-        parts = (self.fingerprint, self._model_tag, self._adapters.digest(adapter), tokens)
+        parts = (self.fingerprint, self._model.tag, self._adapters.digest(adapter), tokens)
         return hashlib.sha256(repr(parts).encode()).digest()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from homing_core.errors import InternalError, OverloadedError, TooLongError, UsageError
-from homing_inference.llama.context import Context, Outcome
+from homing_inference.llama.context import Context
+from homing_inference.llama.context_sizes import Outcome
 from homing_inference.llama.embedding import EMBED_TOKENS, Embedder
 from homing_inference.llama.model import LoadedModel
 
