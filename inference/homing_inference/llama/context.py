@@ -87,6 +87,9 @@ class Context:
         if not 0 < count <= self.sizes.batch_tokens or len(scores_at) > self.sizes.score_rows:
             msg = f"{count} tokens with {len(scores_at)} rows of scores cannot be computed at once"
             raise InternalError(msg)
+        if any(not 0 <= row < count for row in scores_at):
+            msg = "scores are wanted behind a token that is not computed"
+            raise InternalError(msg)
         tokens, positions, ids = zip(*rows, strict=True)
         if min(tokens) < 0 or max(tokens) >= self._vocabulary_size:
             msg = "a token that the model does not have cannot be computed"

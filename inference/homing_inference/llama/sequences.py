@@ -159,9 +159,6 @@ class Sequences:
         """
         start = self.length(sequence)
         rows = [(token, start + index, sequence) for index, token in enumerate(tokens)]
-        if any(not 0 <= index < len(rows) for index in scores_at):
-            msg = "scores are wanted behind a token that is not computed"
-            raise InternalError(msg)
         self._pool.compute(rows, set(scores_at), self._adapter)
         return [self._context.scores(index) for index in scores_at]
 
@@ -172,11 +169,10 @@ class Sequences:
             tokens: sequence to token; at most `score_rows`.
 
         Returns:
-            Logits behind each, shape (vocabulary,); views that the next computation overwrites.
+            Logits behind each, as for `prefill`.
 
         Raises:
-            OverloadedError: as for `prefill`.
-            InternalError: as for `prefill`.
+            HomingError: as for `prefill`.
         """
         ordered = sorted(tokens)
         rows = [(tokens[sequence], self.length(sequence), sequence) for sequence in ordered]
@@ -186,8 +182,7 @@ class Sequences:
     def cut(self, sequence: int, keep: int) -> bool:
         """Drop the tail of a sequence so that `keep` tokens stay.
 
-        Returns:
-            False where the memory cannot do that; then nothing changed.
+        False where the memory cannot do that; then nothing changed.
         """
         return self._pool.cut(sequence, keep)
 
@@ -214,9 +209,8 @@ class Sequences:
     def restore(self, tokens: Sequence[int], state: bytes, *, pinned: bool = False) -> int | None:
         """A sequence that holds `tokens`, from what `save` gave for them.
 
-        Returns:
-            None if it does not fit: no sequence or no room is free, or it belongs to other tokens,
-            another adapter, model or build, or is damaged. Then nothing changed.
+        None if it does not fit: no sequence or no room is free, or it belongs to other tokens,
+        another adapter, model or build, or is damaged. Then nothing changed.
         """
         wanted = list(tokens)
         most = min(self._pool.room, self.context_tokens)
