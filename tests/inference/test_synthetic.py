@@ -10,6 +10,7 @@ import pytest
 from gguf import GGUFReader
 from homing_inference.formats.select import choose
 from homing_inference.synthetic import QWEN35_0_8B, write_qwen35
+from homing_inference.synthetic_lora import write_lora
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,6 +96,25 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, qwen35_chat_template
     assert first == again
     assert first != other
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.gguf", "b.gguf", "c.gguf"]
+
+
+def test_an_adapter_of_the_same_seed_has_the_same_bytes(tmp_path: Path) -> None:
+    first, again, other = (
+        write_lora(tmp_path / name, seed=seed).read_bytes()
+        for name, seed in (("a.gguf", 3), ("b.gguf", 3), ("c.gguf", 4))
+    )
+    assert first == again
+    assert first != other
+
+
+def test_an_adapter_describes_itself_and_pairs_its_tensors(tmp_path: Path) -> None:
+    reader = GGUFReader(write_lora(tmp_path / "a.gguf", rank=2, scale=3.0))
+    assert reader.fields["general.type"].contents() == "adapter"
+    assert reader.fields["adapter.lora.alpha"].contents() == 6.0
+    narrow = {t.name.removesuffix(".lora_a") for t in reader.tensors if t.name.endswith("_a")}
+    wide = {t.name.removesuffix(".lora_b") for t in reader.tensors if t.name.endswith("_b")}
+    assert narrow == wide
+    assert {"blk.0.attn_qkv.weight", "blk.3.attn_q.weight"} <= narrow
 
 
 def test_its_format_is_chosen_by_its_template(tiny_qwen35: Path, qwen35_chat_template: str) -> None:
