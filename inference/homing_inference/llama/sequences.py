@@ -228,7 +228,7 @@ class Sequences:
     def use_adapter(self, name: str) -> None:
         """Use a LoRA adapter for the next computations; "" is none.
 
-        Changing it costs about a millisecond, so compute what needs the same one together.
+        Changing it costs a few milliseconds: compute what needs the same one together.
 
         Raises:
             NotFoundError: there is none of this name.
