@@ -177,6 +177,29 @@ async def test_cancel_ends_the_engine_and_every_reader() -> None:
     assert not rig.generations.cancel(PHONE, log.id)
     with pytest.raises(NotFoundError):
         rig.generations.cancel(OTHER, log.id)
+    await rig.generations.stop(0)
+    assert rig.engines.leased == 0
+
+
+async def test_an_engine_is_held_while_an_answer_is_written() -> None:
+    rig = Rig()
+    log, other = await rig.begin(), await rig.begin()
+    assert rig.engines.leased == 2
+    rig.engine.feed(log.id, STOP)
+    await rig.read(log)
+    assert rig.engines.leased == 1
+    rig.engine.feed(other.id, ValueError("a fault"))
+    await rig.read(other)
+    assert rig.engines.leased == 0
+
+
+async def test_what_is_left_in_the_engine_is_the_asking_devices() -> None:
+    rig = Rig()
+    for device in (PHONE, OTHER):
+        log = rig.generations.start(device, replace(ask(), owner=PHONE))
+        taken = await within(rig.engine.started.get())
+        assert (taken.id, taken.owner) == (log.id, device)
+    await rig.generations.stop(0)
 
 
 async def test_cancel_before_the_first_step() -> None:
