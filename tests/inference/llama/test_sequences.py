@@ -11,6 +11,8 @@ from homing_inference.llama import sequences as module
 from homing_inference.llama.model import LoadedModel
 from homing_inference.llama.sequences import BATCH_TOKENS, Sequences
 from homing_inference.synthetic import write_qwen35
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -214,6 +216,26 @@ def test_damaged_cut_and_foreign_states_are_refused_and_nothing_changes(
         assert pool.restore(tokens, state) is None
     assert (pool.used_cells, pool.free_sequences) == (60, 3)
     assert np.array_equal(_next(pool, sequence), expected)
+
+
+@pytest.mark.attack
+@settings(max_examples=300, deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), early=st.booleans())
+def test_no_bit_of_a_state_takes_the_process_or_another_sequence_down(
+    model: LoadedModel, expected: NDArray[np.float32], place: float, bit: int, *, early: bool
+) -> None:
+    pool = _open(model)
+    sequence = _filled(pool)
+    state = bytearray(pool.save(sequence))
+    # Half of them in the frame at the front; the rest is nearly all numbers of tensors.
+    state[int(place * (2000 if early else len(state)))] ^= 1 << bit
+    restored = pool.restore(_PROMPT, bytes(state))
+    assert restored in (None, 1)
+    assert pool.used_cells == (60 if restored is None else 120)
+    if restored is not None:
+        pool.close(restored)
+    assert np.array_equal(_next(pool, sequence), expected)
+    pool.shut()
 
 
 def test_a_state_of_another_model_or_build_is_refused(
