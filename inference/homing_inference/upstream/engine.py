@@ -65,7 +65,7 @@ class UpstreamEngine:
         lower = server.context_tokens > 0 and context != served.context_tokens
         self._limit: Final = context if lower or served.kind is Kind.OLLAMA else 0
         self.info: Final = EngineInfo(
-            model=server.name or served.model,
+            model=server.name or served.shown_name,
             quantization=served.quantization,
             context_tokens=context,
             chat_format=served.chat_format,

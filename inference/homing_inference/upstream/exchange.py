@@ -57,7 +57,7 @@ class Exchange:
                 async with aclosing(self._transport.stream(CHAT, body, patience)) as events:
                     async for data in events:
                         chunk = read_chunk(data, self._transport.place)
-                        heard = True
+                        heard |= any(piece.written or piece.reason for piece in chunk.choices)
                         yield chunk
                         if chunk.last:
                             return

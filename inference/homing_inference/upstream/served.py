@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -78,6 +79,13 @@ class Served:
     can_think: bool = False
     places: int = _MANY
     adapters: tuple[str, ...] = ()
+
+    @property
+    def shown_name(self) -> str:
+        """The model's name for people: of a file, not the folders in which it lies there."""
+        if self.model.lower().endswith(".gguf"):
+            return re.split(r"[/\\]", self.model)[-1][: -len(".gguf")] or self.model
+        return self.model
 
 
 def read_models(body: object, wanted: str, place: str, software: str = "") -> Served:
