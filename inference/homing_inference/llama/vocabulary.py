@@ -65,8 +65,11 @@ class Vocabulary:
     def piece(self, token: int) -> bytes:
         """A token's UTF-8 bytes, which may be part of a character; control tokens are shown."""
         known = self._pieces.get(token)
-        if known is not None:
-            return known
+        if known is None:
+            known = self._pieces[token] = self._read_piece(token)
+        return known
+
+    def _read_piece(self, token: int) -> bytes:
         room = _PIECE_BYTES
         for _ in range(2):
             buffer = ctypes.create_string_buffer(room)
@@ -74,14 +77,26 @@ class Vocabulary:
                 self._handle, token, buffer, room, 0, _SHOW_CONTROL
             )
             if count >= 0:
-                self._pieces[token] = buffer.raw[:count]
-                return self._pieces[token]
+                return bytes(buffer.raw[:count])
             room = -count
         return b""
 
     def ends_turn(self, token: int) -> bool:
         """Whether the model says with it that its turn is over."""
         return bool(self._library.llama_vocab_is_eog(self._handle, token))
+
+    def is_control(self, token: int) -> bool:
+        """Whether it structures the conversation instead of writing text."""
+        return bool(self._library.llama_vocab_get_attr(self._handle, token) & _CONTROL)
+
+    def pieces(self) -> tuple[bytes, ...]:
+        """Every token's bytes, as `piece` gives them."""
+        return tuple(map(self._read_piece, range(self.size)))
+
+    @property
+    def native(self) -> tuple[ModuleType, object]:
+        """The bindings and the `llama_vocab *`, for what else llama.cpp does with a vocabulary."""
+        return self._library, self._handle
 
     def control_texts(self, template: str) -> tuple[str, ...]:
         """Texts that the tokenizer reads as one token with a meaning for the conversation.

@@ -1,0 +1,67 @@
+"""A vocabulary's tokens as bytes, read once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from homing_inference.llama.vocabulary import Vocabulary
+
+
+class Pieces:
+    """What each token writes.
+
+    Args:
+        vocabulary: the model's; reading 150,000 tokens takes 0.2 s.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Read them all."""
+        size = vocabulary.size
+        self.vocabulary: Final = vocabulary
+        self.texts: Final[tuple[bytes, ...]] = vocabulary.pieces()
+        self.control: Final[NDArray[np.bool_]] = np.fromiter(
+            (vocabulary.is_control(token) or vocabulary.ends_turn(token) for token in range(size)),
+            dtype=np.bool_,
+            count=size,
+        )
+        """Tokens that structure the conversation; no text of a call holds one."""
+        self.ends: Final[tuple[int, ...]] = tuple(
+            token for token in np.flatnonzero(self.control).tolist() if vocabulary.ends_turn(token)
+        )
+        """Tokens that end a turn."""
+
+    @cached_property
+    def bytewise(self) -> dict[int, int]:
+        """For each byte a token that writes exactly it, where there is one."""
+        return {
+            text[0]: token
+            for token, text in reversed(list(enumerate(self.texts)))
+            if len(text) == 1 and not self.control[token]
+        }
+
+    def spell(self, text: bytes) -> list[int] | None:
+        """Tokens that write the text byte by byte; None if the vocabulary cannot."""
+        tokens = [self.bytewise.get(one) for one in text]
+        found = [token for token in tokens if token is not None]
+        return found if len(found) == len(tokens) else None
+
+    @cached_property
+    def _holding(self) -> dict[bytes, tuple[int, ...]]:
+        return {}
+
+    def holding(self, bytes_: bytes) -> tuple[int, ...]:
+        """The tokens that write any of these bytes."""
+        known = self._holding.get(bytes_)
+        if known is None:
+            wanted = frozenset(bytes_)
+            known = tuple(
+                token for token, text in enumerate(self.texts) if not wanted.isdisjoint(text)
+            )
+            self._holding[bytes_] = known
+        return known
