@@ -133,7 +133,7 @@ class Transport:
             headers={} if body is None else {"content-type": "application/json"},
         )
         async with patience.within(self._server.first_token_s, self._slow("answer")):
-            response = await self._client.send(request, stream=True)
+            response = await self._send(request)
         try:
             if response.status_code != _OK:
                 async with patience.within(self._server.connect_s, self._slow("answer")):
@@ -142,6 +142,17 @@ class Transport:
             yield response
         finally:
             await response.aclose()
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        """Send, twice if need be: a kept connection may be closed in the moment it is used."""
+        try:
+            return await self._client.send(request, stream=True)
+        except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError) as error:
+            if self._closed:
+                raise closed() from None
+            if isinstance(error, httpx2.RemoteProtocolError) and _is_garbled(error):
+                raise
+        return await self._client.send(request, stream=True)
 
     def _slow(self, what: str) -> str:
         return f"the model server at {self.place} did not {what}"
@@ -164,14 +175,17 @@ def _translated(error: Exception, place: str) -> HomingError:
             return UnavailableError(msg, "Check whether it speaks https at this port.")
         msg = f"the model server at {place} cannot be reached"
         return UnavailableError(msg, "Check that it runs, and its address.")
-    words = str(error)
-    garbled = isinstance(error, httpx2.SSEError | httpx2.DecodingError | httpx2.InvalidURL)
-    if isinstance(error, httpx2.RemoteProtocolError):
-        garbled = "disconnected" not in words and "closed connection" not in words
-    if garbled:
+    if _is_garbled(error):
         msg = f"the model server at {place} sent something that cannot be read"
         return InvalidDataError(msg, "Check that url leads to an OpenAI-compatible server.")
     return cut_off()
+
+
+def _is_garbled(error: Exception) -> bool:
+    if isinstance(error, httpx2.RemoteProtocolError):
+        words = str(error)
+        return "disconnected" not in words and "closed connection" not in words
+    return isinstance(error, httpx2.SSEError | httpx2.DecodingError | httpx2.InvalidURL)
 
 
 def _caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:
