@@ -102,7 +102,7 @@ class Sequences:
         return tuple(self._pool.of(sequence).tokens)
 
     def length(self, sequence: int) -> int:
-        """Tokens that a sequence holds."""
+        """How many tokens a sequence holds."""
         return len(self._pool.of(sequence).tokens)
 
     def own_cells(self, sequence: int) -> int:
@@ -113,8 +113,7 @@ class Sequences:
     def open(self, *, pinned: bool = False) -> int:
         """An empty sequence: the lowest free id, since low ids in a row compute fastest.
 
-        Args:
-            pinned: it will be kept and forked rather than computed; gets the highest free id.
+        What is `pinned` will be kept and forked rather than computed: it gets the highest free id.
 
         Raises:
             OverloadedError: all are in use.
@@ -168,11 +167,7 @@ class Sequences:
         Args:
             tokens: sequence to token; at most `score_rows`.
 
-        Returns:
-            Logits behind each, as for `prefill`.
-
-        Raises:
-            HomingError: as for `prefill`.
+        Gives the logits behind each, and raises, as `prefill` does.
         """
         ordered = sorted(tokens)
         rows = [(tokens[sequence], self.length(sequence), sequence) for sequence in ordered]
@@ -193,10 +188,8 @@ class Sequences:
     def save(self, sequence: int) -> bytes:
         """The whole state of a sequence that holds something.
 
-        The numbers in it carry no checksum: whoever lets it leave this process adds one.
-
-        Raises:
-            InternalError: llama.cpp gave none, or the sequence is empty.
+        Its numbers carry no checksum: whoever lets it leave this process adds one. Raises
+        InternalError if llama.cpp gave none, or the sequence is empty.
         """
         held = self._pool.of(sequence)
         tag = self._tag(held.tokens, held.adapter)
