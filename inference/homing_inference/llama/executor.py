@@ -111,7 +111,7 @@ class Executor:
             scores_at=(end - done - 1,) if last and task.wants_scores else (),
         )
         self._pace.prefilled(end - done, time.perf_counter() - began, share)
-        self.interrupted = self._steps
+        self.interrupted = task.served = self._steps
         pinned = end == demand.prefix_tokens
         if pinned:
             self._states.pin(sequence, adapter=demand.adapter, sha256=demand.sha256)
@@ -149,7 +149,7 @@ class Executor:
         began = self._begin(task.demand.adapter)
         task.work(tokens)
         self._pace.worked(time.perf_counter() - began, share)
-        self.interrupted = self._steps
+        self.interrupted = task.served = self._steps
 
     def release(self, task: Task) -> None:
         """Close what a task holds and needs no more; keep what its owner's next turn can use."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from homing_inference.engine import WarmedPrefix
     from homing_inference.llama.parts import Memory
     from homing_inference.llama.tasks import Task
+    from homing_inference.llama.view import Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Ledger:
         return View(
             now=time.monotonic(),
             waiting=tuple(task.waiting() for task in self._waiting.values()),
-            running=tuple(task.running(memory) for task in self._running.values()),
+            running=self._seen(memory),
             max_sequences=machine.max_sequences,
             free_cells=machine.free_cells - self.promised(memory),
             chunk=machine.chunk,
@@ -117,3 +118,14 @@ class Ledger:
             owed=machine.owed,
             interrupted=machine.interrupted,
         )
+
+    def _seen(self, memory: Memory) -> tuple[Running, ...]:
+        coming = {_prefix(task) for task in self._running.values() if task.computes_prefix(memory)}
+        return tuple(
+            task.running(memory, behind=task.fresh and _prefix(task) in coming)
+            for task in self._running.values()
+        )
+
+
+def _prefix(task: Task) -> tuple[str, str]:
+    return task.demand.sha256, task.demand.adapter

@@ -8,7 +8,9 @@ The rules, first to last:
    for, so that small requests never keep a large one out.
 3. Jobs leave one sequence to persons, and their prompts stand still while a person waits and
    something else can run.
-4. Answers take a step together after each chunk of a prompt, and until their share of the time is
+4. Of prompts, the oldest and the one with least left take turns. One whose prefix another request
+   is just computing waits for that.
+5. Answers take a step together after each chunk of a prompt, and until their share of the time is
    used. Answers with different adapters cannot share a step: their groups take turns.
 """
 
@@ -52,6 +54,13 @@ class MakeRoom:
 
 
 @dataclass(frozen=True, slots=True)
+class Refuse:
+    """There is no room for it, and nothing that could make any."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Prefill:
     """Compute the next tokens of a prompt."""
 
@@ -79,7 +88,7 @@ class Idle:
     """Nothing can be done until something arrives."""
 
 
-Step: TypeAlias = Expire | Admit | MakeRoom | Prefill | Decode | Work | Idle
+Step: TypeAlias = Expire | Admit | MakeRoom | Refuse | Prefill | Decode | Work | Idle
 
 _RANK: Final = {Priority.INTERACTIVE: 0, Priority.JOB: 1}
 
@@ -123,7 +132,7 @@ def first_in_line(view: View) -> Waiting | None:
     return min(view.waiting, key=rank, default=None)
 
 
-def _let_in(view: View, first: Waiting) -> Admit | MakeRoom | None:
+def _let_in(view: View, first: Waiting) -> Admit | MakeRoom | Refuse | None:
     taken = sum(item.sequences for item in view.running)
     if first.sequences > view.max_sequences - taken:
         return None
@@ -131,9 +140,11 @@ def _let_in(view: View, first: Waiting) -> Admit | MakeRoom | None:
         jobs = sum(item.sequences for item in view.running if item.priority is Priority.JOB)
         if first.sequences > sequences_for_jobs(view.max_sequences) - jobs:
             return None
-    if first.cells > view.free_cells:
-        return MakeRoom(first.cells - view.free_cells) if view.droppable else None
-    return Admit(first.number)
+    if first.cells <= view.free_cells:
+        return Admit(first.number)
+    if view.droppable:
+        return MakeRoom(first.cells - view.free_cells)
+    return None if view.running else Refuse(first.number)
 
 
 def sequences_for_jobs(max_sequences: int) -> int:
@@ -146,11 +157,22 @@ def _interrupting(view: View, answers: list[Running]) -> Running | None:
     able = [item for item in view.running if item.phase is not Phase.DECODE]
     persons = [item for item in able if item.priority is Priority.INTERACTIVE]
     if persons:
-        return min(persons, key=lambda item: item.number)
+        ready = [item for item in persons if not item.behind]
+        return _next_of(ready or [item for item in able if not item.behind] or persons)
     person_waits = any(item.priority is Priority.INTERACTIVE for item in view.waiting)
     if person_waits and answers:
         return None
-    return min(able, key=lambda item: item.number, default=None)
+    return _next_of([item for item in able if not item.behind] or able) if able else None
+
+
+def _next_of(able: list[Running]) -> Running:
+    """The oldest or the one with least left, whichever was served longer ago.
+
+    So a short prompt need not wait for a long one, which goes on at half speed at least.
+    """
+    oldest = min(able, key=lambda item: item.number)
+    shortest = min(able, key=lambda item: (item.left, item.number))
+    return min(oldest, shortest, key=lambda item: (item.served, item.number))
 
 
 def _due(view: View, answers: list[Running]) -> bool:

@@ -18,6 +18,7 @@ from homing_inference.llama.plan import (
     Idle,
     MakeRoom,
     Prefill,
+    Refuse,
     Work,
     plan,
 )
@@ -83,7 +84,7 @@ class Stepper:
         try:
             self._do(step, concerned)
         except OverloadedError as error:
-            if isinstance(step, Admit):
+            if isinstance(step, Admit | Refuse):
                 self._fail(concerned, error)
             else:
                 self._relieve(error)
@@ -136,7 +137,7 @@ class Stepper:
         match step:
             case Decode():
                 return [self.ledger.task(number) for number in step.numbers]
-            case Expire() | Admit() | Prefill() | Work():
+            case Expire() | Admit() | Refuse() | Prefill() | Work():
                 return [self.ledger.task(step.number)]
             case _:
                 return []
@@ -149,6 +150,9 @@ class Stepper:
                 self._admit(concerned[0])
             case MakeRoom():
                 self._droppable = self._states.make_room(self._executor.free_cells + step.cells)
+            case Refuse():
+                msg = "there is no room for this request in the model's memory"
+                raise OverloadedError(msg, "Try again a little later, or shorten it.")
             case Prefill():
                 task = concerned[0]
                 if self._executor.prefill(task, step.tokens, self._share(task)):

@@ -63,7 +63,7 @@ class Task(ABC):
         phase: what it needs next.
         ids: sequences that it holds.
         fresh: whether nothing of its prompt was computed for it yet.
-        served: step at which its answers were last computed.
+        served: step at which something of it was last computed.
         ended: whether its last word was said.
     """
 
@@ -93,8 +93,22 @@ class Task(ABC):
             self.overtaken,
         )
 
-    def running(self, memory: Memory) -> Running:
-        """As the plan sees it once it was let in."""
+    def computes_prefix(self, memory: Memory) -> bool:
+        """Whether its prefix is just being computed for it."""
+        return (
+            self.phase is Phase.PREFILL
+            and not self.fresh
+            and bool(self.ids)
+            and memory.length(self.ids[0]) < self.demand.prefix_tokens
+        )
+
+    def running(self, memory: Memory, *, behind: bool = False) -> Running:
+        """As the plan sees it once it was let in.
+
+        Args:
+            memory: the sequences.
+            behind: whether another one is computing its prefix.
+        """
         demand = self.demand
         prefilling = self.phase is Phase.PREFILL
         return Running(
@@ -106,6 +120,7 @@ class Task(ABC):
             self.sequences,
             demand.adapter,
             self.served,
+            behind,
             demand.deadline,
         )
 

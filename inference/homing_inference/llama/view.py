@@ -56,7 +56,8 @@ class Running:
         left: tokens of its prompt that are not computed.
         sequences: that are reserved for it.
         adapter: LoRA adapter; empty for none.
-        served: when it last took part in a decode step, counted in steps; 0 for never.
+        served: when something of it was last computed, counted in steps; 0 for never.
+        behind: whether another one is computing the prefix that it begins with.
         deadline: `time.monotonic()` at which it ends.
     """
 
@@ -68,6 +69,7 @@ class Running:
     sequences: int = 1
     adapter: str = ""
     served: int = 0
+    behind: bool = False
     deadline: float = float("inf")
 
 

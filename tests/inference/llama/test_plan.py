@@ -15,6 +15,7 @@ from homing_inference.llama.plan import (
     Idle,
     MakeRoom,
     Prefill,
+    Refuse,
     Step,
     Work,
     first_in_line,
@@ -130,6 +131,32 @@ def test_a_jobs_prompt_stands_still_while_a_person_waits_or_prefills() -> None:
     assert plan(_view((waits,), (job,))) == Prefill(1, CHUNK)
 
 
+def test_what_finds_no_room_and_can_make_none_is_refused() -> None:
+    large = Waiting(1, "a", PERSON, cells=CELLS + 1)
+    assert plan(_view((large,))) == Refuse(1)
+    assert plan(_view((large,), droppable=True)) == MakeRoom(1)
+    assert plan(_view((large,), (_running(2),))) == Decode((2,))
+
+
+def test_a_short_prompt_takes_turns_with_a_long_one() -> None:
+    long = _running(1, Phase.PREFILL, left=500, served=4)
+    short = _running(2, Phase.PREFILL, left=30, served=0)
+    middle = _running(3, Phase.PREFILL, left=60, served=0)
+    assert plan(_view(running=(long, short, middle))) == Prefill(2, CHUNK)
+    short = replace(short, served=5, left=14)
+    assert plan(_view(running=(long, short, middle))) == Prefill(1, CHUNK)
+    assert plan(_view(running=(replace(long, served=6), short, middle))) == Prefill(2, 14)
+
+
+def test_a_prompt_waits_for_a_prefix_that_another_one_computes() -> None:
+    first = _running(1, Phase.PREFILL, left=500, served=4)
+    second = _running(2, Phase.PREFILL, left=30, behind=True)
+    assert plan(_view(running=(first, second))) == Prefill(1, CHUNK)
+    assert plan(_view(running=(second,))) == Prefill(2, CHUNK)
+    # Even where that is a job: its prefix is what the person waits for.
+    assert plan(_view(running=(replace(first, priority=JOB), second))) == Prefill(1, CHUNK)
+
+
 def test_answers_with_different_adapters_take_turns() -> None:
     running = (
         _running(1, served=5),
@@ -177,7 +204,7 @@ class _World:
                 request.waiting.sequences,
                 request.adapter,
                 self.served.get(number, 0),
-                request.waiting.deadline,
+                deadline=request.waiting.deadline,
             )
             for number, request in self.running.items()
         )
@@ -212,7 +239,7 @@ class _World:
                 self._prefill(number, tokens)
             case Decode(numbers):
                 self._decode(numbers)
-            case Work() | MakeRoom():
+            case Work() | MakeRoom() | Refuse():
                 raise AssertionError(step)
             case Idle():
                 assert not self.waiting
@@ -238,7 +265,7 @@ class _World:
         request = self.running[number]
         assert 0 < tokens <= min(CHUNK, request.prompt)
         request.prompt -= tokens
-        self.interrupted = self.steps
+        self.interrupted = self.served[number] = self.steps
         if request.prompt == 0:
             request.phase = Phase.DECODE
 

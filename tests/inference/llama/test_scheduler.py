@@ -540,6 +540,22 @@ def test_a_prefix_that_many_ask_for_at_once_is_computed_once() -> None:
     assert [usage_of(events).cached_tokens for events in streams] == [0, *[prefix] * 3]
 
 
+def test_a_short_question_need_not_wait_for_a_long_prompt() -> None:
+    scheduler, _ = fake_scheduler()
+    list(scheduler.generate(_ask("Warm up", 1)))
+    ends: list[str] = []
+
+    def submit(name: str, words: str) -> None:
+        scheduler.submit(
+            _ask(words, 3), lambda event: ends.append(name) if isinstance(event, Done) else None
+        )
+
+    submit("long", "river " * 140)
+    submit("short", "Hi")
+    step_all(scheduler)
+    assert ends == ["short", "long"]
+
+
 # Scores and vectors
 
 
