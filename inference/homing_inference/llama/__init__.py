@@ -13,5 +13,5 @@ Only an engine's child process imports this package: native code can abort the p
     signals      how sure it was, by where a token stands in the answer
     stops        strings at which an answer ends
     answer       one answer in the making: tokens in, events out
-    scheduler    what runs when; owns the context
+    scheduler    takes requests, says what came of them; `opening` makes one of a loaded model
 """
