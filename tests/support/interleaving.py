@@ -30,12 +30,15 @@ class Part:
     Attributes:
         tokens: that were computed; empty for a cut.
         batch: rows of the batch.
+        row: the first of its rows in it; quantized matrices are multiplied by four rows at once,
+            and what is left over one by one.
         keep: tokens kept by a cut.
     """
 
     tokens: tuple[int, ...]
     batch: int = 0
     keep: int = 0
+    row: int = 0
 
 
 @dataclasses.dataclass(slots=True)
@@ -119,7 +122,8 @@ class Interleaving:
         given = {line.sequence: self._tokens(1, seed + n)[0] for n, line in enumerate(lines)}
         scores = self.sequences.step(given)
         for line in lines:
-            part = Part((given[line.sequence],), len(lines))
+            row = sorted(given).index(line.sequence)
+            part = Part((given[line.sequence],), len(lines), row=row)
             self._computed(line, part, scores[line.sequence])
 
     def _restore(self, line: Line, *, ended: bool, pinned: bool) -> None:
@@ -178,16 +182,18 @@ def alone(model: LoadedModel, parts: Sequence[Part], *, shaped: bool) -> list[Sc
             large as the part itself.
     """
     sequences = Sequences(
-        model, context_tokens=2048, cells=2048, sequences=MOST_SEQUENCES, threads=1
+        model, context_tokens=2048, cells=2048, sequences=2 * MOST_SEQUENCES, threads=1
     )
+    below = [sequences.open() for _ in range(MOST_SEQUENCES)] if shaped else []
     sequence = sequences.open()
-    others = [sequences.open() for _ in range(MOST_SEQUENCES - 1)] if shaped else []
+    above = [sequences.open() for _ in range(MOST_SEQUENCES - 1)] if shaped else []
     scores: list[Scores] = []
     for part in parts:
         if not part.tokens:
             assert sequences.cut(sequence, part.keep)
         elif part.batch > len(part.tokens) and shaped:
-            rows = dict.fromkeys(others[: part.batch - 1], 65)
+            others = [*below[: part.row], *above[: part.batch - 1 - part.row]]
+            rows = dict.fromkeys(others, 65)
             scores.append(sequences.step({sequence: part.tokens[0], **rows})[sequence].copy())
         else:
             last = [len(part.tokens) - 1]

@@ -14,8 +14,8 @@ rules follow from llama.cpp's sources; each, when broken, gives silently wrong s
   is closed;
 - if the memory contradicts the books, everything is closed.
 
-A sequence's scores are equal to the bit whenever its tokens are computed in the same batches (its
-tokens in them, and how many rows there are), whatever else the context holds, with three
+A sequence's scores are equal to the bit whenever its tokens are computed in batches of the same
+shape (as many rows, its own at the same place), whatever else the context holds, with three
 exceptions, in which they differ as they do between batch shapes. All come from the order in which
 attention adds up cells (measured on CPUs with flash attention; without it, any placement matters):
 
