@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 T = TypeVar("T")
-
 STEP_SILENCE_S: Final = 60.0
 """Seconds without a word, while something is in flight, after which a child counts as hung."""
 _STOP_SECONDS: Final = 5.0
@@ -95,11 +94,10 @@ class EngineChild:
         """
         child = cls(await ChildProcess.spawn(), on_death, step_silence_s)
         try:
-            ready = await child._load(load, silence_s, on_progress)
+            return child, await child._load(load, silence_s, on_progress)
         except BaseException:
             await child.stop()
             raise
-        return child, ready
 
     @property
     def pid(self) -> int:
@@ -156,7 +154,6 @@ class EngineChild:
         """End the process and wait until it is gone; harmless when repeated."""
         if self._alive:
             self._farewell = closed()
-        self._watchdog.stop()
         was_alive, self._alive = self._alive, False
         await self._process.stop(_STOP_SECONDS if was_alive else 0)
         await asyncio.gather(self._listening, return_exceptions=True)
@@ -233,16 +230,16 @@ class EngineChild:
                 self._in_flight.answer(report.ticket, outcome_of(report))
 
     def _die(self) -> None:
-        """The pipe is closed or useless: end whatever waits for it."""
+        """The pipe is closed or useless."""
         was_alive, self._alive = self._alive, False
-        self._process.kill()
         msg = "the engine stopped while it loaded the model"
         hint = "The file may be damaged, or the memory too small; the log says more."
         self._loading.put_nowait(UnavailableError(msg, hint))
         self._state = EngineState()
         self._watchdog.stop()
         self._in_flight.fail(self._farewell)
-        if was_alive:
+        if was_alive:  # who was told to leave finishes what it writes to disk
+            self._process.kill()
             self._process.crashed = True
             self._on_death(self)
 

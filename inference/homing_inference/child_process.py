@@ -70,8 +70,10 @@ class ChildProcess:
             reader, writer = await asyncio.open_connection(sock=ours)
             try:
                 process = await spawn_worker(theirs.fileno())
-            except OSError as error:
+            except BaseException as error:
                 writer.close()
+                if not isinstance(error, OSError):
+                    raise
                 msg = "the system does not let an engine's process start"
                 raise UnavailableError(msg, "Close other programs and try again.") from error
         return cls(process, reader, writer)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import threading
 import time
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -105,6 +106,10 @@ class Steps(Protocol):
         """Do the next thing; False if there was none."""
         ...
 
+    def close(self) -> None:
+        """End everything."""
+        ...
+
 
 class ModelThread:
     """The inbox, and the loop that serves it.
@@ -120,22 +125,39 @@ class ModelThread:
         """Nothing is asked yet."""
         self._send = send
         self._clock = clock
-        self._inbox: queue.SimpleQueue[tuple[EngineCommand, float]] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[EngineCommand | None, float]] = queue.SimpleQueue()
         self._reports = BusyReports()
+        self._serving = False
+        self._stopped = False
+        self._ended = threading.Event()
 
     def take(self, command: EngineCommand) -> None:
         """A command came; safe from any thread."""
         self._inbox.put((command, self._clock()))
 
+    def stop(self, patience_s: float) -> None:
+        """Nothing more will be asked: end what runs, finish what is being written to disk.
+
+        Returns as soon as that is done, or nothing was served yet, or after `patience_s` seconds.
+        """
+        self._inbox.put((None, self._clock()))
+        if self._serving:
+            self._ended.wait(patience_s)
+
     def serve(self, scheduler: Steps) -> None:
-        """Do what is asked, for ever; belongs to the thread that owns the model."""
-        while True:
+        """Do what is asked until `stop`; belongs to the thread that owns the model."""
+        self._serving = True
+        while not self._stopped:
             self.turn(scheduler)
+        scheduler.close()
+        self._ended.set()
 
     def turn(self, scheduler: Steps) -> None:
         """Take what came, do one thing, and wait if there was nothing to do."""
         while not self._inbox.empty():
             self._obey(scheduler, *self._inbox.get())
+        if self._stopped:
+            return
         worked = scheduler.step()
         patience_s = self._report(scheduler.state)
         if not worked:
@@ -150,8 +172,10 @@ class ModelThread:
             self._reports.said(state, now)
         return _STALLED_S if state.running or state.waiting else self._reports.wait_s(state, now)
 
-    def _obey(self, scheduler: Steps, command: EngineCommand, taken_at: float) -> None:
+    def _obey(self, scheduler: Steps, command: EngineCommand | None, taken_at: float) -> None:
         match command:
+            case None:
+                self._stopped = True
             case StartGeneration():
                 sink = self._sink(command.request.id)
                 scheduler.submit(command.request, sink, taken_at=taken_at)

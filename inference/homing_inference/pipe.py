@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from homing_proto.codec.engine import EngineCommand, EngineReport
 
-EXIT_CLOSED: Final = 0
-"""The daemon hung up."""
 _READ_BYTES: Final = 1 << 16
 
 
@@ -30,17 +29,14 @@ class Pipe:
         self._sending = threading.Lock()
 
     def send(self, report: EngineReport) -> None:
-        """Send a report; leaves the process if nobody is there to read it.
+        """Send a report; if nobody is there to read it, whoever reads the commands notices too.
 
         Raises:
             InvalidDataError: it has no form on the wire; nothing was sent.
         """
         content = frame(encode_engine_report(report))
-        try:
-            with self._sending:
-                self._connection.sendall(content)
-        except OSError:
-            leave(EXIT_CLOSED)
+        with contextlib.suppress(OSError), self._sending:
+            self._connection.sendall(content)
 
     def commands(self) -> Iterator[EngineCommand]:
         """The commands, until the socket closes.

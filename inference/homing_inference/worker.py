@@ -1,8 +1,8 @@
 """The child process in which a model runs: `python -m homing_inference.worker FD`.
 
 `FD` is one end of a socket pair that the daemon keeps the other end of. Frames of
-`homing_proto.codec.engine` go both ways. The child leaves at once when the socket closes, which is
-what the daemon's death looks like from here. Two threads: this one reads commands, the other owns
+`homing_proto.codec.engine` go both ways. The child leaves when the socket closes, which is what the
+daemon's death looks like from here. Two threads: this one reads commands, the other owns
 the model and does what was asked.
 """
 
@@ -29,7 +29,7 @@ from homing_inference.llama.model import LoadedModel
 from homing_inference.llama.opening import open_scheduler
 from homing_inference.llama.settings import EngineSettings
 from homing_inference.model_thread import ModelThread
-from homing_inference.pipe import EXIT_CLOSED, Pipe, leave
+from homing_inference.pipe import Pipe, leave
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
+EXIT_CLOSED: Final = 0
+"""The daemon hung up."""
 EXIT_USAGE: Final = 2
 EXIT_MALFORMED: Final = 65
 """The daemon sent what is not a command."""
@@ -46,12 +48,14 @@ EXIT_NOT_LOADED: Final = 66
 EXIT_BROKEN: Final = 70
 """A bug of ours; the log says where."""
 
+_LEAVE_SECONDS: Final = 3.0
+"""For finishing what is being written to disk."""
 _PROGRESS_STEP: Final = 0.02
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def run_model(pipe: Pipe, thread: ModelThread, load: LoadModel) -> None:
-    """Load the model, then do what is asked, for ever; the whole of the model's thread."""
+    """Load the model, then do what is asked until the end; the whole of the model's thread."""
     try:
         try:
             scheduler, ready = _open(pipe, load)
@@ -125,6 +129,7 @@ def serve(connection: socket.socket) -> int:
     except HomingError as error:
         _log.error("engine.malformed_command", what=error.what)
         return EXIT_MALFORMED
+    thread.stop(_LEAVE_SECONDS)
     return EXIT_CLOSED
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,7 +31,9 @@ from homing_core.generation import (
     TokenSignals,
     ToolCallEvent,
 )
+from homing_core.scoring import ScoreRequest
 from homing_inference import child_process
+from homing_inference.engine import EngineState, WarmedPrefix
 from homing_inference.host import ChildEngine, ModelFile
 from support.engines import (
     BOUND_S,
@@ -148,26 +151,6 @@ async def test_a_deadline_ends_an_answer(engine: ChildEngine) -> None:
     assert failure.code == "unavailable"
     assert "40 ms" in failure.what
     assert failure.retryable
-
-
-async def test_persons_are_served_before_jobs(engine: ChildEngine) -> None:
-    order: list[str] = []
-
-    async def read(name: str, priority: Priority) -> None:
-        await collect(engine, ask(name, priority=priority))
-        order.append(name)
-
-    # The child reads both, and then that the first is cancelled.
-    async with aclosing(engine.generate(ask(sampling=LONG))) as events:
-        await anext(events)
-        waiting = [
-            asyncio.create_task(read("job", Priority.JOB)),
-            asyncio.create_task(read("person", Priority.INTERACTIVE)),
-        ]
-        await asyncio.sleep(0)
-    async with asyncio.timeout(BOUND_S):
-        await asyncio.gather(*waiting)
-    assert order == ["person", "job"]
 
 
 async def test_a_real_model_calls_a_tool_and_says_how_sure_it_was(stand_in_phone: Path) -> None:
@@ -300,6 +283,68 @@ async def test_a_prefix_is_warm_again_without_being_asked_for(engine: ChildEngin
     assert usage_of(job).cached_tokens == warmed.tokens
 
 
+async def test_a_new_child_is_there_soon(tiny_qwen35: Path) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    engine = await ChildEngine.start(ModelFile(tiny_qwen35, "tiny"), context_tokens=2048)
+    load_s = loop.time() - began
+    await _until_first(engine, ask(sampling=LONG), lambda: _kill(engine))
+    died = loop.time()
+    assert engine.state == EngineState()
+    events = await collect(engine, ask(sampling=Sampling(max_tokens=1)))
+    assert done_of(events)
+    assert loop.time() - died < 3 + 2 * load_s
+    await engine.close()
+
+
+async def test_a_prefix_survives_the_process_on_disk(tiny_qwen35: Path, tmp_path: Path) -> None:
+    model = ModelFile(tiny_qwen35, "tiny", sha256="0a" * 32)
+
+    async def start() -> ChildEngine:
+        return await ChildEngine.start(
+            model, context_tokens=2048, state_folder=tmp_path, state_bytes=1 << 30
+        )
+
+    first = await start()
+    warmed = await first.warm([SYSTEM], TOOLS, Thinking.OFF)
+    await first.close()
+    second = await start()
+    usage = usage_of(await collect(second, ask(tools=TOOLS)))
+    await second.close()
+    assert usage.cached_tokens == warmed.tokens
+
+
+async def test_what_is_in_flight_fails_and_the_state_is_forgotten(engine: ChildEngine) -> None:
+    async def kill_amid_others() -> None:
+        others.append(asyncio.create_task(engine.score(ScoreRequest((SYSTEM,) * 3, TOOLS))))
+        others.append(asyncio.create_task(engine.embed(["a boat"])))
+        await asyncio.sleep(0)
+        await _kill(engine, signal.SIGSTOP)  # so that neither is answered first
+        await _kill(engine)
+
+    others: list[asyncio.Task[object]] = []
+    await _until_first(engine, ask(sampling=LONG), kill_amid_others)
+    for other in others:
+        with pytest.raises(UnavailableError, match="restarted"):
+            await other
+    assert engine.state.running == 0
+
+
+async def test_a_child_that_hangs_is_ended_and_replaced(tiny_qwen35: Path) -> None:
+    engine = await ChildEngine.start(
+        ModelFile(tiny_qwen35, "tiny"), context_tokens=2048, step_silence_s=3.0
+    )
+    before = engine.pid
+    failure = failure_of(
+        await _until_first(engine, ask(sampling=LONG), lambda: _kill(engine, signal.SIGSTOP))
+    )
+    assert failure.code == "unavailable"
+    assert failure.retryable
+    assert done_of(await collect(engine, ask()))
+    assert engine.pid != before
+    await engine.close()
+
+
 async def test_a_waiting_request_fails_too_and_may_be_repeated(engine: ChildEngine) -> None:
     async def kill_with_another_waiting() -> None:
         waiting.append(asyncio.create_task(collect(engine, ask("Second"))))
@@ -427,6 +472,85 @@ def _impostor(code: str) -> Callable[[int], Awaitable[Process]]:
         )
 
     return spawn
+
+
+_ANSWERS = """
+from homing_core.generation import Done, FinishReason, TextDelta
+from homing_core.scoring import ToolScores
+from homing_proto.codec.engine import *
+from homing_proto.frames import FrameReader, frame
+
+def say(report):
+    s.sendall(frame(encode_engine_report(report)))
+
+def commands():
+    reader = FrameReader()
+    while data := s.recv(1 << 16):
+        yield from map(decode_engine_command, reader.feed(data))
+
+for command in commands():
+    match command:
+        case LoadModel():
+            say(ModelReady("BF16", 2048, "plain", False, "made-up", 5))
+            say(EngineBusy(2, 1, 30.0, 400.0, 1 << 30, ((7, "0a" * 32),)))
+        case StartGeneration(request) if request.owner:
+            say(GenerationReport(request.id, TextDelta(request.owner)))
+            say(GenerationReport(request.id, Done(FinishReason.STOP)))
+        case WarmPrefix() | EmbedTexts():
+            say(ToolsScored(command.ticket, ToolScores((), -0.5)))
+        case ScoreTools():
+            say(PrefixWarmed(command.ticket, 7, "0a" * 32))
+"""
+"""A child that answers with the owner, with the wrong kind of thing, or not at all."""
+
+
+@pytest_asyncio.fixture
+async def odd_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[ChildEngine, None]:
+    monkeypatch.setattr(child_process, "spawn_worker", _impostor(_ANSWERS))
+    opened = await ChildEngine.start(
+        ModelFile(tmp_path / "any.gguf", "any"),
+        adapters=[("polite", tmp_path / "polite.gguf")],
+        step_silence_s=0.2,
+    )
+    yield opened
+    await opened.close()
+
+
+async def test_what_the_child_says_of_itself_is_passed_on(odd_engine: ChildEngine) -> None:
+    # The first answer comes behind the report on how busy it is.
+    await collect(odd_engine, replace(ask(), owner="ab" * 32))
+    assert odd_engine.state == EngineState(
+        2, 1, 30.0, 400.0, 1 << 30, (WarmedPrefix(7, "0a" * 32),)
+    )
+    assert odd_engine.info.max_sequences == 5
+    assert odd_engine.info.adapters == ("polite",)
+    await odd_engine.close()
+    assert odd_engine.state == EngineState()
+
+
+async def test_the_child_is_told_whose_request_it_is(odd_engine: ChildEngine) -> None:
+    events = await collect(odd_engine, replace(ask(), owner="ab" * 32))
+    assert text_of(events) == "ab" * 32
+
+
+async def test_an_answer_to_another_question_is_refused(odd_engine: ChildEngine) -> None:
+    with pytest.raises(InvalidDataError, match="something else"):
+        await odd_engine.warm([SYSTEM], TOOLS, Thinking.OFF)
+    with pytest.raises(InvalidDataError, match="something else"):
+        await odd_engine.score(ScoreRequest((SYSTEM,), TOOLS))
+    with pytest.raises(InvalidDataError, match="something else"):
+        await odd_engine.embed(["a boat"])
+
+
+async def test_a_child_that_takes_a_request_and_says_nothing_is_ended(
+    odd_engine: ChildEngine,
+) -> None:
+    with structlog.testing.capture_logs() as logs:
+        failure = failure_of(await collect(odd_engine, ask()))
+    assert failure.retryable
+    assert [entry for entry in logs if entry["event"] == "engine.silent"]
 
 
 @pytest.mark.parametrize(

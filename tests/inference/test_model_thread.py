@@ -235,3 +235,20 @@ def test_with_nothing_to_do_it_says_so_once_and_waits_for_a_command() -> None:
     assert ended.wait(BOUND_S)
     (report,) = rig.busy()
     assert report.running == 0
+
+
+def test_it_closes_the_model_when_it_is_told_to_stop() -> None:
+    rig = Rig()
+    serving = threading.Thread(target=rig.thread.serve, args=(rig.scheduler,), daemon=True)
+    serving.start()
+    assert rig.told.wait(BOUND_S)
+    rig.thread.stop(BOUND_S)
+    assert rig.scheduler.asked == [("close", None)]
+
+
+def test_nobody_waits_for_a_model_that_was_not_loaded() -> None:
+    rig = Rig()
+    rig.thread.stop(BOUND_S)
+    assert rig.scheduler.asked == []
+    rig.thread.serve(rig.scheduler)
+    assert rig.scheduler.asked == [("close", None)]

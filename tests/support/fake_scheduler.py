@@ -90,3 +90,7 @@ class FakeScheduler:
             return False
         self.steps.pop(0)()
         return True
+
+    def close(self) -> None:
+        """Remember it."""
+        self.asked.append(("close", None))
