@@ -15,18 +15,19 @@ import pytest
 from homing_core.errors import NotFoundError
 from homing_core.generation import Thinking
 from homing_core.ids import new_generation_id
-from homing_inference.worker import EXIT_MALFORMED, EXIT_NOT_LOADED, EXIT_USAGE
+from homing_inference.worker import EXIT_BROKEN, EXIT_MALFORMED, EXIT_NOT_LOADED, EXIT_USAGE
 from homing_proto.codec.engine import (
     CancelGeneration,
     LoadFailed,
     LoadModel,
     ModelReady,
+    StartGeneration,
     WarmPrefix,
     decode_engine_report,
     encode_engine_command,
 )
 from homing_proto.frames import FrameReader, frame
-from support.engines import BOUND_S
+from support.engines import BOUND_S, ask
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -35,12 +36,17 @@ if TYPE_CHECKING:
     from homing_proto.codec.engine import EngineReport
 
 
+_RUN = ("-P", "-m", "homing_inference.worker")
+
+
 @contextmanager
-def _worker() -> Generator[tuple[socket.socket, subprocess.Popen[bytes]]]:
+def _worker(
+    program: tuple[str, ...] = _RUN,
+) -> Generator[tuple[socket.socket, subprocess.Popen[bytes]]]:
     ours, theirs = socket.socketpair()
     ours.settimeout(BOUND_S)
     with ours, theirs:
-        command = [sys.executable, "-P", "-m", "homing_inference.worker", str(theirs.fileno())]
+        command = [sys.executable, *program, str(theirs.fileno())]
         with subprocess.Popen(  # noqa: S603  # our own interpreter and module
             command, pass_fds=[theirs.fileno()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         ) as process:
@@ -111,6 +117,32 @@ def test_a_second_load_is_ignored(tiny_qwen35: Path) -> None:
         connection.sendall(frame(encode_engine_command(warm)))
         assert connection.recv(1 << 16)
         assert process.poll() is None
+
+
+_BUGGY = """
+from homing_inference import worker
+from homing_inference.llama.scheduler import Scheduler
+
+def submit(self, request, sink, *, taken_at):
+    raise ZeroDivisionError(request.messages[-1].text)
+
+Scheduler.submit = submit
+worker.main()
+"""
+
+
+def test_a_bug_ends_it_and_the_log_says_where_but_not_what_was_asked(tiny_qwen35: Path) -> None:
+    with _worker(("-c", _BUGGY)) as (connection, process):
+        connection.sendall(frame(encode_engine_command(LoadModel(str(tiny_qwen35), "tiny", 512))))
+        assert isinstance(_last_report(connection), ModelReady)
+        connection.sendall(frame(encode_engine_command(StartGeneration(ask("my secret")))))
+        assert process.wait(BOUND_S) == EXIT_BROKEN
+        assert process.stdout is not None
+        said = process.stdout.read()
+        assert b"ZeroDivisionError < " in said
+        assert b"model_thread.py" in said
+        assert b"secret" not in said
+        assert b"Traceback" not in said
 
 
 @pytest.mark.parametrize("arguments", [[], ["x"], ["12345"]])
