@@ -320,6 +320,7 @@ def fake_scheduler(  # noqa: PLR0913  # each is one independent part
         states,
         pace or Pace(held.batch_tokens),
         threads=threads,
+        keep_answers=can_rewind,
         max_waiting=max_waiting,
     )
     return scheduler, held

@@ -23,16 +23,24 @@ class Executor:
         states: what prompts begin with.
         pace: learns from every step.
         threads: how many compute; None leaves them as they are.
+        keep_answers: whether a next turn can begin with the state behind an answer.
     """
 
     def __init__(
-        self, memory: Memory, states: States, pace: Pace, threads: ThreadCount | None = None
+        self,
+        memory: Memory,
+        states: States,
+        pace: Pace,
+        threads: ThreadCount | None = None,
+        *,
+        keep_answers: bool = True,
     ) -> None:
         """Nothing is computed yet."""
         self._memory = memory
         self._states = states
         self._pace = pace
         self._threads = threads
+        self._keep_answers = keep_answers
         self._thread_count = 0
         self._steps = 0
         self.interrupted = 0
@@ -154,7 +162,7 @@ class Executor:
     def release(self, task: Task) -> None:
         """Close what a task holds and needs no more; keep what its owner's next turn can use."""
         for sequence, by_itself in task.left():
-            if by_itself and self._memory.is_open(sequence) and self._states.stops((0, 1)) == (1,):
+            if by_itself and self._keep_answers and self._memory.is_open(sequence):
                 self._states.keep(sequence, owner=task.demand.owner, adapter=task.demand.adapter)
             self._memory.close(sequence)
         if task.ended:

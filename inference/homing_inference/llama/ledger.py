@@ -28,7 +28,7 @@ class Machine:
         max_sequences: that may be reserved at once.
         free_cells: that nothing uses.
         chunk: tokens of a prompt to compute at once.
-        droppable: whether kept prefixes can be dropped to free cells.
+        droppable: cells that dropping kept prefixes could free at most.
         owed: whether answers have time due before the next chunk.
         interrupted: step at which answers last had to wait.
     """
@@ -36,7 +36,7 @@ class Machine:
     max_sequences: int
     free_cells: int
     chunk: int
-    droppable: bool
+    droppable: int
     owed: bool
     interrupted: int
 

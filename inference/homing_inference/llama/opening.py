@@ -122,6 +122,7 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         states,
         Pace(sequences.batch_tokens),
         threads=threads,
+        keep_answers=model.facts.can_rewind,
         max_waiting=settings.max_waiting or DEFAULT_WAITING,
         on_close=close,
     )

@@ -142,8 +142,9 @@ def _let_in(view: View, first: Waiting) -> Admit | MakeRoom | Refuse | None:
             return None
     if first.cells <= view.free_cells:
         return Admit(first.number)
-    if view.droppable:
-        return MakeRoom(first.cells - view.free_cells)
+    lacking = first.cells - view.free_cells
+    if lacking <= view.droppable:
+        return MakeRoom(lacking)
     return None if view.running else Refuse(first.number)
 
 

@@ -47,6 +47,7 @@ class Scheduler:
         states: what prompts begin with.
         pace: how fast the machine is.
         threads: how many compute; None leaves them as they are.
+        keep_answers: whether a next turn can begin with the state behind an answer.
         max_waiting: requests that may wait.
         on_close: called once, after everything that was computed is freed.
     """
@@ -59,6 +60,7 @@ class Scheduler:
         pace: Pace,
         *,
         threads: ThreadCount | None = None,
+        keep_answers: bool = True,
         max_waiting: int = DEFAULT_WAITING,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -72,7 +74,13 @@ class Scheduler:
         self._on_close = on_close
         self._closed = False
         self._stepper = Stepper(
-            memory, states, pace, threads, max_sequences=intake.max_sequences, pinned=self._pinned
+            memory,
+            states,
+            pace,
+            threads,
+            keep_answers=keep_answers,
+            max_sequences=intake.max_sequences,
+            pinned=self._pinned,
         )
         self._ledger = self._stepper.ledger
 

@@ -53,6 +53,7 @@ class Scoring(Task):
         self._lent: LentSequences | None = None
         self._scorer: Scorer | None = None
         self._cached = 0
+        self._promised = 0
 
     @property
     def sequences(self) -> int:
@@ -71,7 +72,7 @@ class Scoring(Task):
 
     def growth(self, memory: Memory) -> int:
         """See `Task`."""
-        return self.demand.cells if self._scorer is not None else super().growth(memory)
+        return self._promised if self._scorer is not None else super().growth(memory)
 
     def begin(self, sequence: int, cached: int) -> None:
         """See `Task`."""
@@ -81,6 +82,7 @@ class Scoring(Task):
     def prompt_computed(self, scores: NDArray[np.float32] | None, memory: Memory) -> None:
         """Hand the sequence over to the scorer."""
         del scores
+        self._promised = super().growth(memory)
         self._lent = LentSequences(memory, lambda: self._spare(self))
         self._scorer = Scorer(self._lent, self.ids.pop(), self._plan)
         self.phase = Phase.WORK

@@ -50,6 +50,7 @@ class Stepper:
         states: what prompts begin with.
         pace: how fast the machine is.
         threads: how many compute; None leaves them as they are.
+        keep_answers: whether a next turn can begin with the state behind an answer.
         max_sequences: answers that are written at once.
         pinned: told of each task whose prefix was just pinned.
     """
@@ -61,6 +62,7 @@ class Stepper:
         pace: Pace,
         threads: ThreadCount | None,
         *,
+        keep_answers: bool,
         max_sequences: int,
         pinned: Callable[[Task], None],
     ) -> None:
@@ -69,7 +71,7 @@ class Stepper:
         self._memory = memory
         self._states = states
         self._pace = pace
-        self._executor = Executor(memory, states, pace, threads)
+        self._executor = Executor(memory, states, pace, threads, keep_answers=keep_answers)
         self._max_sequences = max_sequences
         self._pinned = pinned
         self._droppable = True
@@ -128,7 +130,7 @@ class Stepper:
             max_sequences=self._max_sequences,
             free_cells=self._executor.free_cells,
             chunk=self._pace.chunk(self.ledger.answers),
-            droppable=self._droppable and bool(self._states.pinned),
+            droppable=sum(pin.tokens for pin in self._states.pinned) if self._droppable else 0,
             owed=self._pace.owed,
             interrupted=self._executor.interrupted,
         )

@@ -83,7 +83,7 @@ class View:
         running: in any order.
         max_sequences: that may be reserved at once.
         free_cells: neither in use nor promised to what runs.
-        droppable: whether kept prefixes can be dropped to free cells.
+        droppable: cells that dropping kept prefixes could free at most.
         chunk: tokens of a prompt to compute at once.
         owed: whether answers have time due before the next chunk.
         interrupted: when a chunk or a unit was last computed, counted in steps.
@@ -95,6 +95,6 @@ class View:
     max_sequences: int
     free_cells: int
     chunk: int
-    droppable: bool = False
+    droppable: int = 0
     owed: bool = False
     interrupted: int = 0

@@ -93,7 +93,8 @@ def test_a_large_request_is_waited_for_and_not_overtaken_by_small_ones() -> None
     waiting = (Waiting(2, "a", PERSON, cells=90), Waiting(3, "a", PERSON, cells=5))
     view = _view(waiting, (_running(1),), free_cells=50)
     assert plan(view) == Decode((1,))
-    assert plan(replace(view, droppable=True)) == MakeRoom(40)
+    assert plan(replace(view, droppable=40)) == MakeRoom(40)
+    assert plan(replace(view, droppable=39)) == Decode((1,))
     assert plan(replace(view, free_cells=90)) == Admit(2)
 
 
@@ -134,7 +135,7 @@ def test_a_jobs_prompt_stands_still_while_a_person_waits_or_prefills() -> None:
 def test_what_finds_no_room_and_can_make_none_is_refused() -> None:
     large = Waiting(1, "a", PERSON, cells=CELLS + 1)
     assert plan(_view((large,))) == Refuse(1)
-    assert plan(_view((large,), droppable=True)) == MakeRoom(1)
+    assert plan(_view((large,), droppable=1)) == MakeRoom(1)
     assert plan(_view((large,), (_running(2),))) == Decode((2,))
 
 
