@@ -86,6 +86,11 @@ class LocalEngine:
         """See `Engine.embed`; waits for the model."""
         return await (await self._engine()).embed(texts)
 
+    def forget(self, owner: str) -> None:
+        """See `Engine.forget`."""
+        if self._host.engine is not None:
+            self._host.engine.forget(owner)
+
     async def close(self) -> None:
         """Stop loading and free the model."""
         await self._host.close()

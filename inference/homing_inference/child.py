@@ -13,6 +13,7 @@ from homing_core.scoring import ToolScores
 from homing_proto.codec.engine import (
     CancelGeneration,
     EmbedTexts,
+    ForgetOwner,
     EngineBusy,
     GenerationReport,
     LoadFailed,
@@ -149,6 +150,11 @@ class EngineChild:
         return (
             await self._outcome(TextsEmbedded, lambda ticket: EmbedTexts(ticket, asked))
         ).vectors
+
+    def forget(self, owner: str) -> None:
+        """See `Engine.forget`."""
+        with contextlib.suppress(HomingError):  # where it is gone, so is what it held
+            self._send(ForgetOwner(owner))
 
     async def stop(self) -> None:
         """End the process and wait until it is gone; harmless when repeated."""

@@ -131,6 +131,14 @@ class Engine(Protocol):
         """
         ...
 
+    def forget(self, owner: str) -> None:
+        """Drop what conversations of this owner left in memory; pinned prefixes are nobody's.
+
+        Args:
+            owner: as in `GenerateRequest.owner`.
+        """
+        ...
+
     async def close(self) -> None:
         """End everything in flight and free the model."""
         ...

@@ -207,6 +207,11 @@ class ChildEngine:
         """See `Engine.embed`."""
         return await (await self._kept.living()).embed(texts)
 
+    def forget(self, owner: str) -> None:
+        """See `Engine.forget`."""
+        if self._kept.child is not None:
+            self._kept.child.forget(owner)
+
     async def restart(self) -> None:
         """Start it again although it was given up; does nothing while it runs.
 

@@ -21,6 +21,7 @@ from homing_proto.codec.engine import (
     EmbedTexts,
     EngineBusy,
     EngineReport,
+    ForgetOwner,
     GenerationReport,
     LoadModel,
     PrefixWarmed,
@@ -100,6 +101,10 @@ class Steps(Protocol):
 
     def cancel(self, id: GenerationId) -> None:  # noqa: A002  # as everywhere
         """End a generation."""
+        ...
+
+    def forget(self, owner: str) -> None:
+        """Drop the states of conversations that this owner left."""
         ...
 
     def step(self) -> bool:
@@ -192,6 +197,8 @@ class ModelThread:
                 scheduler.embed(
                     command.texts, self._end_of(command.ticket, TextsEmbedded, EmbedFailed)
                 )
+            case ForgetOwner():
+                scheduler.forget(command.owner)
             case LoadModel():
                 _log.warning("engine.loaded_already")
 

@@ -62,6 +62,7 @@ class ScriptedEngine:
         embedded: every text to embed.
         warmed: what every `warm` was given.
         cancelled: ids of generations whose generator was closed before its last event.
+        forgotten: every owner that `forget` was given.
         closed: whether `close` was called.
     """
 
@@ -83,6 +84,7 @@ class ScriptedEngine:
         self.warmed: list[tuple[tuple[Message, ...], tuple[ToolSpec, ...], Thinking]] = []
         self.cancelled: list[GenerationId] = []
         self.closed = False
+        self.forgotten: list[str] = []
         for answer in answers:
             self.answer(*((answer,) if isinstance(answer, str) else answer))
 
@@ -178,6 +180,10 @@ class ScriptedEngine:
             self._check_room(len(text) // _CHARACTERS_A_TOKEN)
         self.embedded.extend(texts)
         return tuple(_vector(text) for text in texts)
+
+    def forget(self, owner: str) -> None:
+        """Remember whom."""
+        self.forgotten.append(owner)
 
     async def close(self) -> None:
         """Remember that it was closed; later requests fail."""

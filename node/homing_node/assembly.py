@@ -160,7 +160,8 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
 
         async def revoked(device: DeviceId) -> None:
             ended = await calls.end_calls(device)
-            generations.drop_device(device)
+            await generations.drop_device(device)
+            models.forget(device)  # the engines have been told to stop by now
             _log.info("device.revoked", device=device, count=ended)
 
         door = PairingDoor(

@@ -20,6 +20,7 @@ from homing_proto.codec.engine import (
     EmbedFailed,
     EmbedTexts,
     EngineBusy,
+    ForgetOwner,
     GenerationReport,
     LoadModel,
     PrefixWarmed,
@@ -130,11 +131,13 @@ def test_tickets_are_answered() -> None:
     rig.thread.take(WarmPrefix(1, (SYSTEM,), TOOLS, Thinking.OFF))
     rig.thread.take(ScoreTools(2, asked))
     rig.thread.take(EmbedTexts(3, ("a",)))
+    rig.thread.take(ForgetOwner("somebody"))
     rig.turn()
     assert rig.scheduler.asked == [
         ("warm", ((SYSTEM,), TOOLS, Thinking.OFF)),
         ("score", asked),
         ("embed", ("a",)),
+        ("forget", "somebody"),
     ]
     scores = ToolScores((NameScore("set_timer", -0.5),), -0.25)
     rig.scheduler.warmed(WARM)

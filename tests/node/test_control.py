@@ -58,6 +58,7 @@ async def test_revocation_ends_what_runs_and_only_that(rig: NodeRig) -> None:
     control = await rig.control()
     revoked = await control.revoke(phone.identity.device_id[:10])
     assert revoked.id == phone.identity.device_id
+    assert rig.engine.forgotten == [phone.identity.device_id]
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await next_event(calls[phone.identity.device_id])
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED

@@ -285,7 +285,7 @@ async def test_dropping_a_device_ends_and_forgets_its_generations_alone() -> Non
     rig = Rig()
     log = await rig.begin()
     other = rig.generations.start(OTHER, ask())
-    rig.generations.drop_device(PHONE)
+    await within(rig.generations.drop_device(PHONE))
     assert await within(rig.engine.closed.get()) == log.id
     with pytest.raises(NotFoundError):
         rig.generations.find(PHONE, log.id)

@@ -66,6 +66,7 @@ commands: st.SearchStrategy[EngineCommand] = st.one_of(
         thinking=st.sampled_from(Thinking),
     ),
     st.builds(engine.ScoreTools, ticket=_uint64, request=values.score_requests),
+    st.builds(engine.ForgetOwner, values.labels),
     st.builds(
         engine.EmbedTexts, ticket=_uint64, texts=st.lists(values.texts, max_size=4).map(tuple)
     ),

@@ -84,6 +84,10 @@ class FakeScheduler:
         """Remember it."""
         self.asked.append(("cancel", id))
 
+    def forget(self, owner: str) -> None:
+        """Remember it."""
+        self.asked.append(("forget", owner))
+
     def step(self) -> bool:
         """Play the next step."""
         if not self.steps:

@@ -35,6 +35,7 @@ class FedEngine:
         self.started: asyncio.Queue[GenerateRequest] = asyncio.Queue()
         self.closed: asyncio.Queue[str] = asyncio.Queue()
         self.is_closed = False
+        self.forgotten: list[str] = []
         self.state = EngineState()
 
     @property
@@ -78,6 +79,10 @@ class FedEngine:
         del texts
         msg = "this engine cannot turn texts into vectors"
         raise UsageError(msg)
+
+    def forget(self, owner: str) -> None:
+        """Remember whom."""
+        self.forgotten.append(owner)
 
     async def close(self) -> None:
         """Remember that it was closed."""

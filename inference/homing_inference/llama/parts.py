@@ -117,6 +117,10 @@ class States(Protocol):
         """Keep a checkpoint for its owner."""
         ...
 
+    def forget(self, owner: str) -> None:
+        """Drop this owner's checkpoints."""
+        ...
+
     def renew(self, tokens: Sequence[int], *, adapter: str) -> bool:
         """Whether exactly this is pinned."""
         ...

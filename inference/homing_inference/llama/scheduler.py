@@ -182,6 +182,10 @@ class Scheduler:
             task.cancel()
             self._stepper.sweep()
 
+    def forget(self, owner: str) -> None:
+        """Drop what conversations of this owner left; see `Engine.forget`."""
+        self._states.forget(owner)
+
     def generate(self, request: GenerateRequest) -> Iterator[GenerationEvent]:
         """The events of one generation, computed while they are read; for use in one thread.
 

@@ -201,6 +201,9 @@ class UpstreamEngine:
         finally:
             self._gate.leave()
 
+    def forget(self, owner: str) -> None:
+        """Nothing: what the server keeps, and for whom, is its own affair."""
+
     async def close(self) -> None:
         """End everything in flight; the server goes on. Harmless when repeated."""
         self._closed = True

@@ -119,11 +119,14 @@ class Generations:
         self._end(log, Done(FinishReason.CANCELLED))
         return was_running
 
-    def drop_device(self, device: DeviceId) -> None:
-        """End and forget everything of a device that was revoked."""
-        for log in self._table.unended(device):
+    async def drop_device(self, device: DeviceId) -> None:
+        """End and forget everything of a device that was revoked; its engines have let go then."""
+        unended = self._table.unended(device)
+        tasks = [task for log in unended if (task := self._tasks.get(log)) is not None]
+        for log in unended:
             self._end(log, Done(FinishReason.CANCELLED))
         self._table.forget(device)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def running(self) -> int:
         """How many have not ended."""

@@ -75,6 +75,12 @@ class ModelPool:
             if slot.resident:
                 self._tending.append(asyncio.create_task(self._tend(slot)))
 
+    def forget(self, owner: str) -> None:
+        """Drop what conversations of this owner left in the models that are loaded."""
+        for slot in self.slots:
+            if slot.host.engine is not None:
+                slot.host.engine.forget(owner)
+
     async def settled(self) -> None:
         """Wait until the default is ready; raises the error if it will not be."""
         await self.default.settled()

@@ -14,6 +14,7 @@ from homing_proto.codec.engine_values import (
     CancelGeneration,
     EmbedTexts,
     EngineCommand,
+    ForgetOwner,
     LoadModel,
     ScoreTools,
     StartGeneration,
@@ -64,6 +65,8 @@ def encode_engine_command(value: EngineCommand) -> bytes:
             message = wire.EngineCommand(warm=warm)
         case ScoreTools():
             message = wire.EngineCommand(score=_encode_score(value), owner=value.request.owner)
+        case ForgetOwner():
+            message = wire.EngineCommand(forget=value.owner)
         case EmbedTexts():
             embed = wire.EngineEmbed(ticket=value.ticket, texts=value.texts)
             message = wire.EngineCommand(embed=embed)
@@ -96,6 +99,8 @@ def decode_engine_command(data: bytes) -> EngineCommand:
             command = _decode_score(message.score, _owner(message.owner))
         case "embed":
             command = _decode_embed(message.embed)
+        case "forget":
+            command = ForgetOwner(_owner(message.forget))
         case _:
             msg = "a command to the engine is empty or of an unknown kind"
             raise malformed(msg)

@@ -105,8 +105,25 @@ class EmbedTexts:
     texts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ForgetOwner:
+    """Drop the states of conversations that this owner left.
+
+    Attributes:
+        owner: as in `GenerateRequest.owner`.
+    """
+
+    owner: str
+
+
 EngineCommand: TypeAlias = (
-    LoadModel | StartGeneration | CancelGeneration | WarmPrefix | ScoreTools | EmbedTexts
+    LoadModel
+    | StartGeneration
+    | CancelGeneration
+    | WarmPrefix
+    | ScoreTools
+    | EmbedTexts
+    | ForgetOwner
 )
 
 

@@ -84,13 +84,14 @@ class EngineEmbed(_message.Message):
     def __init__(self, ticket: _Optional[int] = ..., texts: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EngineCommand(_message.Message):
-    __slots__ = ("load", "generate", "cancel", "warm", "score", "embed", "owner")
+    __slots__ = ("load", "generate", "cancel", "warm", "score", "embed", "forget", "owner")
     LOAD_FIELD_NUMBER: _ClassVar[int]
     GENERATE_FIELD_NUMBER: _ClassVar[int]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
     WARM_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     EMBED_FIELD_NUMBER: _ClassVar[int]
+    FORGET_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     load: EngineLoad
     generate: _inference_pb2.GenerateRequest
@@ -98,8 +99,9 @@ class EngineCommand(_message.Message):
     warm: EngineWarm
     score: EngineScore
     embed: EngineEmbed
+    forget: str
     owner: str
-    def __init__(self, load: _Optional[_Union[EngineLoad, _Mapping]] = ..., generate: _Optional[_Union[_inference_pb2.GenerateRequest, _Mapping]] = ..., cancel: _Optional[str] = ..., warm: _Optional[_Union[EngineWarm, _Mapping]] = ..., score: _Optional[_Union[EngineScore, _Mapping]] = ..., embed: _Optional[_Union[EngineEmbed, _Mapping]] = ..., owner: _Optional[str] = ...) -> None: ...
+    def __init__(self, load: _Optional[_Union[EngineLoad, _Mapping]] = ..., generate: _Optional[_Union[_inference_pb2.GenerateRequest, _Mapping]] = ..., cancel: _Optional[str] = ..., warm: _Optional[_Union[EngineWarm, _Mapping]] = ..., score: _Optional[_Union[EngineScore, _Mapping]] = ..., embed: _Optional[_Union[EngineEmbed, _Mapping]] = ..., forget: _Optional[str] = ..., owner: _Optional[str] = ...) -> None: ...
 
 class EngineReady(_message.Message):
     __slots__ = ("quantization", "context_tokens", "chat_format", "can_think", "architecture", "max_sequences")
