@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -70,8 +71,8 @@ def _bounds(value: float, schema: Any) -> Iterator[str]:  # noqa: ANN401  # any 
     kept = {
         "minimum": value >= schema.get("minimum", value),
         "maximum": value <= schema.get("maximum", value),
-        "exclusiveMinimum": value > schema.get("exclusiveMinimum", value - 1),
-        "exclusiveMaximum": value < schema.get("exclusiveMaximum", value + 1),
+        "exclusiveMinimum": value > schema.get("exclusiveMinimum", -math.inf),
+        "exclusiveMaximum": value < schema.get("exclusiveMaximum", math.inf),
         "multipleOf": "multipleOf" not in schema or value % schema["multipleOf"] == 0,
         "format": schema.get("format") != "int64" or -(2**63) <= value < 2**63,
     }

@@ -19,7 +19,7 @@ def _object(properties: JsonObject, *required: str, **more: JsonValue) -> JsonOb
     return {"type": "object", "properties": properties, "required": list(required), **more}
 
 
-TOOLS: Final = {
+TOOLS: Final[dict[str, JsonObject]] = {
     "no_arguments": _object({}),
     "free_object": {"type": "object"},
     "simple": _object(

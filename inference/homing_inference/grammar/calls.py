@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from homing_inference.formats.marks import CALL, CALL_END, FUNCTION, FUNCTION_END, THINK
+from homing_inference.formats.marks import CALL, CALL_END, FENCE, FUNCTION, FUNCTION_END, THINK
 from homing_inference.formats.values import write_key
 from homing_inference.grammar.expressions import (
     Form,
@@ -94,18 +94,25 @@ class CallGrammars:
         if opened is Opened.MARK:
             return behind
         starts: list[Node] = [seq(Lit(CALL), behind.root)]
+        if self.syntax is Syntax.JSON:  # the parser reads it without marks as well, so be it
+            bare = seq(self._objects(JsonRules(Form.JSON)), Lit("}"))
+            starts.append(seq(optional(Lit(f"{FENCE}json\n")), bare))
         if opened is Opened.REQUIRED_OR_THINKING:
             starts.append(Lit(THINK))
         return Grammar(seq(optional(Lexeme(Rep(one_of(" \n"), 1, 4))), alt(starts)), behind.rules)
 
     def _json(self) -> Grammar:
         rules = JsonRules(Form.JSON)
+        root = seq(Lit("\n"), self._objects(rules), Lit(f"}}\n{CALL_END}"))
+        return Grammar(root, rules.rules)
+
+    def _objects(self, rules: JsonRules) -> Node:
+        """A call's object without its last brace, for any of the tools."""
         options: list[Node] = []
         for place, tool in enumerate(self.tools):
             name = literal(tool.name)[0]
             options.append(seq(Lit(f'{name}, "arguments": '), self._arguments(place, tool, rules)))
-        root = seq(Lit('\n{"name": '), alt(options), Lit(f"}}\n{CALL_END}"))
-        return Grammar(root, rules.rules)
+        return seq(Lit('{"name": '), alt(options))
 
     def _rest_of_object(self, name: str) -> Grammar:
         rules = JsonRules(Form.JSON)

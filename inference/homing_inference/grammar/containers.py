@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from homing_inference.grammar.scalars import is_text
 from homing_inference.grammar.shapes import Arrays, Member, Nothing, Objects, Shape
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class ContainerReader:
     ) -> list[Member]:
         members: list[Member] = []
         for key, value in properties.items():
+            if not is_text(key):
+                self._report.refuse("properties", at, "a name holds what is no character")
             shape = self._shape(value, at.step("properties", key))
             if not isinstance(shape, Nothing):
                 members.append(Member(key, shape, key in required))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
+import threading
 from collections import OrderedDict
-from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 import structlog
 from homing_core.canonical import sha256_json
+from homing_core.errors import UsageError
 
 from homing_inference.grammar.calls import CallGrammars, Opened, OpenedBare, Syntax
 from homing_inference.grammar.llama_backend import LlamaBackend
 from homing_inference.grammar.pieces import Pieces
+from homing_inference.grammar.report import HINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ KEPT_OFFERS: Final = 16
 
 
 class GrammarEngine:
-    """Makes and keeps grammars. For one thread.
+    """Makes and keeps grammars. For one thread, which `prepare` may run beside.
 
     Args:
         vocabulary: the model's tokens; read when first needed.
@@ -44,18 +45,27 @@ class GrammarEngine:
         self._vocabulary = vocabulary
         self._make_backend = backend or best_backend
         self._offers: OrderedDict[str, CompiledCalls] = OrderedDict()
+        self._lock = threading.Lock()
+        self._ready: tuple[Pieces, Backend] | None = None
 
-    @cached_property
+    def prepare(self) -> tuple[Pieces, Backend]:
+        """Read the vocabulary now, if it is not; takes 0.7 s for 150,000 tokens."""
+        with self._lock:
+            if self._ready is None:
+                pieces = Pieces(self._vocabulary)
+                self._ready = pieces, self._make_backend(pieces)
+                _log.debug("grammar.ready", backend=self._ready[1].name)
+            return self._ready
+
+    @property
     def pieces(self) -> Pieces:
         """The vocabulary's tokens."""
-        return Pieces(self._vocabulary)
+        return self.prepare()[0]
 
-    @cached_property
+    @property
     def backend(self) -> Backend:
         """What runs the grammars."""
-        backend = self._make_backend(self.pieces)
-        _log.debug("grammar.backend", name=backend.name)
-        return backend
+        return self.prepare()[1]
 
     def calls(self, tools: Sequence[ToolSpec], syntax: Syntax) -> CompiledCalls:
         """The grammars of an offer of tools.
@@ -63,7 +73,12 @@ class GrammarEngine:
         Raises:
             UsageError: a tool's schema cannot be a grammar.
         """
-        key = sha256_json([syntax.value, *([tool.name, tool.parameters] for tool in tools)])
+        try:
+            key = sha256_json([syntax.value, *([tool.name, tool.parameters] for tool in tools)])
+        except (ValueError, RecursionError) as error:  # no JSON: the check says more
+            CallGrammars(tuple(tools), syntax)
+            msg = "the schema of an offered tool is no JSON"
+            raise UsageError(msg, HINT) from error
         known = self._offers.get(key)
         if known is None:
             known = CompiledCalls(CallGrammars(tuple(tools), syntax), self.backend)
@@ -101,14 +116,3 @@ def best_backend(pieces: Pieces) -> Backend:
     from homing_inference.grammar.llguidance_backend import LlguidanceBackend  # noqa: PLC0415  # an extra
 
     return LlguidanceBackend(pieces)
-
-
-_engines: weakref.WeakKeyDictionary[Vocabulary, GrammarEngine] = weakref.WeakKeyDictionary()
-
-
-def engine_of(vocabulary: Vocabulary) -> GrammarEngine:
-    """The one engine of a vocabulary."""
-    found = _engines.get(vocabulary)
-    if found is None:
-        found = _engines[vocabulary] = GrammarEngine(vocabulary)
-    return found

@@ -15,7 +15,7 @@ not keep by itself.
 from __future__ import annotations
 
 from itertools import count
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from homing_inference.grammar.expressions import (
     Alt,
@@ -29,13 +29,18 @@ from homing_inference.grammar.expressions import (
     Rep,
     Seq,
     Text,
+    alt,
     optional,
     seq,
 )
 from homing_inference.grammar.gbnf_text import MAX_REPEATED, refuse, text_rule
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 MAX_UNORDERED: Final = 8
 """Properties in any order: a rule for each subset of them."""
+_MANY_TEXTS: Final = 8
 _LAST_BYTE: Final = 0xFF
 _LAST_SHORT: Final = 0xFFFF
 
@@ -89,7 +94,7 @@ class _Writer:
         known = self._rules.get(node)
         if known is None:
             known = self._rules[node] = f"a{next(self._count)}"
-            options = node.options if isinstance(node, Alt) else (node,)
+            options = _branches(node.options) if isinstance(node, Alt) else (node,)
             self._lines.append(f"{known} ::= {' | '.join(map(self._rule, options))}")
         return known
 
@@ -155,6 +160,26 @@ class _Writer:
             for place, one in enumerate(node.optional)
         ]
         self._lines.append(f'{name} ::= {" | ".join(options)} | ""')
+
+
+def _branches(options: Sequence[Node]) -> Sequence[Node]:
+    """The same options; if they are many texts, those that begin alike are joined.
+
+    Every option that is still possible is followed on its own: of thousands, seconds would pass.
+    """
+    parts = [one.part if isinstance(one, Lexeme) else one for one in options]
+    texts = [part.text for part in parts if isinstance(part, Lit) and part.text]
+    if len(texts) < max(len(options), _MANY_TEXTS):
+        return options
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        groups.setdefault(text[0], []).append(text)
+    if len(groups) == 1:
+        first, last = min(texts), max(texts)
+        alike = (place for place, char in enumerate(first) if char != last[place])
+        length = next(alike, len(first))
+        return [seq(Lit(texts[0][:length]), alt(Lexeme(Lit(text[length:])) for text in texts))]
+    return [alt(Lexeme(Lit(text)) for text in group) for group in groups.values()]
 
 
 def _quoted(char: str) -> str:

@@ -163,7 +163,8 @@ def _unlike_json(first: Chars) -> Node:
     numeric = seq(
         optional(Lit("-")), chars((0x30, 0x39)), Rep(_NUMERIC), Rep(_BLANKS), odd, anything
     )
-    options: list[Node] = [seq(without(first, starts), anything), numeric]
+    dash = seq(Lit("-"), optional(seq(without(plain, one_of("0123456789I")), anything)))
+    options: list[Node] = [seq(without(first, starts), anything), numeric, dash]
     return alt([*options, _no_word(_WORDS, top=True)])
 
 

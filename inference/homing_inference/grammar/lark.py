@@ -85,6 +85,9 @@ class _Writer:
         self._count = count()
 
     def write(self) -> str:
+        # Otherwise a mask would hold one token where a text is the only one possible: the model may
+        # spell it as it likes, and what it wanted is part of the share.
+        self._lines.append('%llguidance {"no_forcing": true}')
         self._lines.append(f"start: {self._rule(self._grammar.root)} TAIL")
         self._lines.append("TAIL: /(?s:.*)/")
         for name, node in self._grammar.rules.items():
@@ -123,8 +126,10 @@ class _Writer:
         """A rule of its own, for what would otherwise be written again and again."""
         known = self._rules.get(node)
         if known is None:
-            known = self._rules[node] = f"a{next(self._count)}"
             options = node.options if isinstance(node, Alt) else (node,)
+            if all(isinstance(one, Lexeme) for one in options):  # one terminal, not thousands
+                return self._terminal(regex(node))
+            known = self._rules[node] = f"a{next(self._count)}"
             self._lines.append(f"{known}: {' | '.join(map(self._rule, options))}")
         return known
 

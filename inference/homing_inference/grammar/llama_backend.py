@@ -14,6 +14,7 @@ import numpy as np
 from homing_core.errors import UsageError
 
 from homing_inference.grammar.gbnf import write_gbnf
+from homing_inference.grammar.pieces import utf8_rest
 from homing_inference.grammar.report import HINT
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class _Matcher:
         self._library = library
         self._sampler = sampler
         self._pieces = pieces
+        self._rest = b""
+        """Of a character that has begun. The sampler takes bytes for one that are none in UTF-8."""
         weakref.finalize(self, library.llama_sampler_free, sampler)
 
     @property
@@ -79,7 +82,8 @@ class _Matcher:
         return bool(ends) and bool(self._permitted(np.array(ends[:1], dtype=np.int32))[0])
 
     def accepts(self, token: int) -> bool:
-        if self._pieces.control[token] or not self._pieces.texts[token]:
+        text = self._pieces.texts[token]
+        if self._pieces.control[token] or not text or utf8_rest(self._rest + text) is None:
             return False
         return bool(self._permitted(np.array([token], dtype=np.int32))[0])
 
@@ -87,11 +91,16 @@ class _Matcher:
         if not self.accepts(token):
             return False
         self._library.llama_sampler_accept(self._sampler, token)
+        self._rest = utf8_rest(self._rest + self._pieces.texts[token]) or b""
         return True
 
     def allowed(self) -> NDArray[np.bool_]:
         tokens = np.arange(len(self._pieces.texts), dtype=np.int32)
-        return self._permitted(tokens) & ~self._pieces.control
+        permitted = self._permitted(tokens) & ~self._pieces.control
+        for token in self._pieces.fragments:
+            if permitted[token] and utf8_rest(self._rest + self._pieces.texts[token]) is None:
+                permitted[token] = False
+        return permitted
 
     def _permitted(self, tokens: NDArray[np.int32]) -> NDArray[np.bool_]:
         library: Any = self._library

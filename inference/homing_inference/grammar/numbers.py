@@ -180,7 +180,10 @@ def _magnitudes(
     tail: Node = Rep(DIGIT, 1, further)
     point = Lit("") if places else Lit(".")
     if low_excluded and first < last:
-        more = seq(Rep(_ZERO, 0, further - 1), _NONZERO)
+        more = alt(
+            seq(Lit("0" * zeros), _NONZERO, Rep(DIGIT, 0, further - 1 - zeros))
+            for zeros in range(further)
+        )
         options += [seq(head, point, more) for head in _scaled(first, first, places)]
         first += 1
     options += [seq(head, point, tail) for head in _scaled(first, last - 1, places)]

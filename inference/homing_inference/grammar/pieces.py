@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homing_inference.llama.vocabulary import Vocabulary
+
+
+def utf8_rest(text: bytes) -> bytes | None:
+    """The beginning of a character at the end of a text; None if it is no UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")("strict")
+    try:
+        decoder.decode(text)
+    except UnicodeDecodeError:
+        return None
+    rest = decoder.getstate()[0]
+    # Half of a surrogate pair, which the decoder refuses only at its third byte.
+    return None if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0" else rest
 
 
 class Pieces:
@@ -44,6 +57,13 @@ class Pieces:
             for token, text in reversed(list(enumerate(self.texts)))
             if len(text) == 1 and not self.control[token]
         }
+
+    @cached_property
+    def fragments(self) -> tuple[int, ...]:
+        """Tokens that begin or end within a character."""
+        return tuple(
+            token for token, text in enumerate(self.texts) if text and utf8_rest(text) != b""
+        )
 
     def spell(self, text: bytes) -> list[int] | None:
         """Tokens that write the text byte by byte; None if the vocabulary cannot."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -60,6 +61,8 @@ class ScalarReader:
         kept = [value for value in values if not names or type_names(value) & set(names)]
         if schema.get("nullable") is True and None not in kept:
             kept.append(None)
+        if not all(map(is_text, kept)):
+            self._report.refuse(keyword, at, "a value holds what is no character")
         if not kept:
             self._report.refuse(keyword, at, "no value is of the type that it must have")
         return Literals(tuple(kept))
@@ -148,6 +151,15 @@ def type_names(value: JsonValue) -> set[str]:
     if isinstance(value, float):
         return {"number", "integer"} if value.is_integer() else {"number"}
     return {"object"} if isinstance(value, Mapping) else {"array"}
+
+
+def is_text(value: JsonValue) -> bool:
+    """Whether every string in the value can be written: it holds no half of a surrogate pair."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _pattern_of(form: JsonValue) -> str | None:
