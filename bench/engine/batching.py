@@ -10,7 +10,7 @@ import llama_cpp
 
 from engine.llama_server import chat_all, running_server
 from engine.setting import CONTEXT, SEQUENCES, engine, threads
-from engine.trace import ask, follow, follow_all, story, together
+from engine.trace import ask, follow, follow_all, task, together
 
 if TYPE_CHECKING:
     from engine.setting import Models, Results
@@ -22,13 +22,13 @@ TOKENS = 96
 async def measure_batching(models: Models, results: Results) -> None:
     """`batch8_over_1` and `ours_over_llama_server`, in turns so that both see the same machine."""
     async with engine(models.bf16) as ours:
-        await follow(ours.generate(ask(story(0), tokens=8)))
+        await follow(ours.generate(ask(task(0), tokens=8)))
         with running_server(
             models.bf16.path, slots=SEQUENCES, context=CONTEXT, threads=threads()
         ) as address:
-            await asyncio.to_thread(chat_all, address, [story(0)], 8)
+            await asyncio.to_thread(chat_all, address, [task(0)], 8)
             for salt in range(1, ROUNDS + 1):
-                words = [story(number, salt) for number in range(SEQUENCES)]
+                words = [task(number, salt) for number in range(SEQUENCES)]
                 alone = await follow(ours.generate(ask(words[0], tokens=TOKENS)))
                 results.add("one_sequence_tokens_per_s", alone.decode_rate)
                 started = time.perf_counter()
@@ -51,9 +51,9 @@ async def measure_single(models: Models, results: Results) -> None:
         verbose=False,
     )
     async with engine(models.bf16) as ours:
-        await follow(ours.generate(ask(story(0), tokens=8)))
+        await follow(ours.generate(ask(task(0), tokens=8)))
         for salt in range(ROUNDS + 1):
-            words = story(1, salt)
+            words = task(1, salt)
             trace = await follow(ours.generate(ask(words, tokens=TOKENS)))
             rate = await asyncio.to_thread(_their_rate, theirs, words)
             if salt:  # the first round is for the caches

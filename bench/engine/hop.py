@@ -20,16 +20,17 @@ from homing_crypto.testing import paired_device, throwaway_identity
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
 from homing_inference.formats.select import choose
 from homing_inference.llama.model import LoadedModel
-from homing_inference.llama.scheduler import Scheduler
+from homing_inference.llama.opening import open_scheduler
 from homing_inference.llama.settings import EngineSettings
 
 from engine.setting import CONTEXT, SEQUENCES, threads
-from engine.trace import Trace, ask, story
+from engine.trace import Trace, ask, task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from homing_core.generation import GenerateRequest
+    from homing_inference.llama.scheduler import Scheduler
 
     from engine.setting import Models, Results
 
@@ -46,7 +47,7 @@ async def measure_hop(models: Models, results: Results) -> None:
     try:
         async with _node() as calls:
             for salt in range(ROUNDS + 1):
-                words = story(3, salt)
+                words = task(3, salt)
                 near = await asyncio.to_thread(_near, bare, ask(words, tokens=TOKENS))
                 far = await _far(calls, ask(words, tokens=TOKENS))
                 if not salt:
@@ -70,7 +71,7 @@ def _bare(models: Models) -> Scheduler:
     facts = model.facts
     chat = choose(facts.template, facts.bos, facts.eos, facts.architecture)
     settings = EngineSettings(context_tokens=CONTEXT, threads=threads(), max_sequences=SEQUENCES)
-    return Scheduler(model, chat, settings)
+    return open_scheduler(model, chat, settings)
 
 
 def _near(scheduler: Scheduler, asked: GenerateRequest) -> Trace:
@@ -85,6 +86,12 @@ async def _far(calls: NodeCalls, asked: GenerateRequest) -> Trace:
     async for numbered in calls.generate(asked):
         trace.take(numbered.event)
     return trace
+
+
+async def _lines(process: asyncio.subprocess.Process) -> AsyncGenerator[bytes]:
+    if process.stdout is not None:
+        async for line in process.stdout:
+            yield line
 
 
 @contextlib.asynccontextmanager
@@ -111,7 +118,7 @@ async def _node() -> AsyncGenerator[NodeCalls]:
         )
         try:
             port = 0
-            async for line in process.stdout or ():
+            async for line in _lines(process):
                 event = json.loads(line)
                 if event["event"] == "up":
                     port = int(event["addresses"][0].rpartition(":")[2])

@@ -12,7 +12,7 @@ import numpy as np
 from gguf import GGUFReader
 
 from engine.setting import CONTEXT, SEQUENCES, engine, threads
-from engine.trace import ask, follow, follow_all, story
+from engine.trace import ask, follow, follow_all, task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +69,7 @@ async def measure_bandwidth(models: Models, results: Results) -> None:
         weights, kv = weight_bytes(model.path), kv_bytes_a_token(model.path)
         async with engine(model) as opened:
             for salt in range(ROUNDS):
-                trace = await follow(opened.generate(ask(story(2, salt), tokens=96)))
+                trace = await follow(opened.generate(ask(task(2, salt), tokens=96)))
                 # The bandwidth of a shared machine changes within a run: each in turn.
                 bandwidth = add_bandwidth()
                 held = trace.usage.prompt_tokens + trace.usage.completion_tokens / 2
@@ -84,7 +84,7 @@ async def measure_resident(models: Models, results: Results) -> None:
     pool = min(4, SEQUENCES) * CONTEXT
     for name, model in (("bf16", models.bf16), ("q4_k_m", models.q4)):
         async with engine(model) as opened:
-            asked = [ask(story(number, 7), tokens=16) for number in range(SEQUENCES)]
+            asked = [ask(task(number, 7), tokens=16) for number in range(SEQUENCES)]
             await follow_all(opened.generate(one) for one in asked)
             resident = _resident(opened.pid or 0)
         kv = kv_bytes_a_token(model.path) * pool

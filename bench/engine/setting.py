@@ -55,18 +55,21 @@ class Models:
 
 async def models() -> Models:
     """Fetch, or write, what is not there yet."""
-    store = Store(Path(os.environ["HOMING_MODELS_DIR"]))
-    found: list[ModelFile] = []
-    for name in ("stand-in-0.5b:bf16", "stand-in-0.5b:q4_k_m"):
-        file = await ensure(name, store=store, allow_stand_in=True, role="node")
-        found.append(ModelFile(file.path, file.name, file.stand_in, sha256=file.sha256))
     hybrid = cache_dir() / "random-qwen35-0.8b.gguf"
     if not hybrid.exists():
         partial = hybrid.with_suffix(".partial")
         write_qwen35(partial, qwen35_template(), QWEN35_0_8B)
         partial.replace(hybrid)
     digest = await asyncio.to_thread(_sha256, hybrid)
-    return Models(*found, ModelFile(hybrid, "random-qwen35-0.8b", stand_in=True, sha256=digest))
+    bf16 = await _stand_in("stand-in-0.5b:bf16")
+    q4 = await _stand_in("stand-in-0.5b:q4_k_m")
+    return Models(bf16, q4, ModelFile(hybrid, "random-qwen35-0.8b", stand_in=True, sha256=digest))
+
+
+async def _stand_in(name: str) -> ModelFile:
+    store = Store(Path(os.environ["HOMING_MODELS_DIR"]))
+    file = await ensure(name, store=store, allow_stand_in=True, role="node")
+    return ModelFile(file.path, file.name, file.stand_in, sha256=file.sha256)
 
 
 def _sha256(path: Path) -> str:

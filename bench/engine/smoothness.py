@@ -7,36 +7,31 @@ from typing import TYPE_CHECKING
 
 from engine.setting import engine
 from engine.tools import THIRTY
-from engine.trace import Trace, ask, follow, story
+from engine.trace import Trace, ask, follow, task
 
 if TYPE_CHECKING:
+    from homing_core.generation import GenerateRequest
+    from homing_inference.host import ChildEngine
+
     from engine.setting import Models, Results
 
 ROUNDS = 3
 _LONG_STREAM = 600
+_UNDER_WAY = 8
 
 
 async def measure_waits(models: Models, results: Results) -> None:
     """`longest_wait_ms` and `prefill_under_load_over_alone`."""
     for number in range(ROUNDS):
         async with engine(models.bf16) as opened:
-            await follow(opened.generate(ask(story(0), tokens=8)))
+            await follow(opened.generate(ask(task(0), tokens=8)))
             alone = await follow(opened.generate(_long_prompt(f"alone {number}")))
             results.add("long_prompt_alone_ms", alone.usage.prefill_ms)
         async with engine(models.bf16) as opened:
             stream = Trace()
             begun = asyncio.Event()
 
-            async def watch(
-                opened: object = opened, stream: Trace = stream, begun: asyncio.Event = begun
-            ) -> None:
-                events = opened.generate(ask(story(1), tokens=_LONG_STREAM))  # type: ignore[attr-defined]
-                async for event in events:
-                    stream.take(event)
-                    if len(stream.times) == 8:
-                        begun.set()
-
-            watching = asyncio.create_task(watch())
+            watching = asyncio.create_task(_watch(opened, stream, begun))
             await begun.wait()
             admitted = await follow(opened.generate(_long_prompt(f"loaded {number}")))
             watching.cancel()
@@ -47,5 +42,13 @@ async def measure_waits(models: Models, results: Results) -> None:
             results.add("stream_tokens_meanwhile", len(during.times))
 
 
-def _long_prompt(salt: str):  # noqa: ANN202
+def _long_prompt(salt: str) -> GenerateRequest:
     return ask(f"{salt}: which of these tools is best?", tokens=2, tools=THIRTY, with_system=True)
+
+
+async def _watch(opened: ChildEngine, stream: Trace, begun: asyncio.Event) -> None:
+    """Follow a long answer; say when it is under way."""
+    async for event in opened.generate(ask(task(1), tokens=_LONG_STREAM)):
+        stream.take(event)
+        if len(stream.times) == _UNDER_WAY:
+            begun.set()

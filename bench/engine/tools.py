@@ -183,7 +183,11 @@ def _spec(name: str, description: str, parameters: dict[str, tuple[str, str]]) -
     properties: dict[str, Any] = {
         key: {"type": kind, "description": text} for key, (kind, text) in parameters.items()
     }
-    schema = {"type": "object", "properties": properties, "required": [next(iter(parameters))]}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "required": [next(iter(parameters))],
+    }
     return ToolSpec(name, description, schema, effect=EffectClass.READ)
 
 

@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from homing_core.tools import ToolSpec
 
 SYSTEM = system("You are a helpful assistant on a phone. Answer briefly and use the tools.")
-STORIES = (
-    "a lighthouse keeper",
-    "a clockmaker in Prague",
-    "two rivers that meet",
-    "a lost postcard",
-    "the last train home",
-    "a garden on a roof",
-    "an honest thief",
-    "a bridge of ice",
+SUBJECTS = (
+    "a library's catalogue",
+    "a train timetable",
+    "a chess clock",
+    "a weather station",
+    "a cookbook",
+    "a parking garage",
+    "a film archive",
+    "a garden planner",
 )
 
 
-def story(number: int, salt: int = 0) -> str:
+def task(number: int, salt: int = 0) -> str:
     """A request that is answered with hundreds of words; the salt makes it a new one."""
-    return f"Write a very long and detailed story, number {salt}, about {STORIES[number]}."
+    return f"Program {salt}: write a long, complete Python module for {SUBJECTS[number]}."
 
 
 def ask(
