@@ -108,9 +108,7 @@ class Executor:
                 return False
         task.fresh = False
         sequence = task.ids[0]
-        kept = self._states.stops(demand.cuts)
-        stops = [stop for stop in (demand.prefix_tokens, *kept) if stop > done]
-        end = min(done + tokens, demand.until, *stops)
+        end = min(done + tokens, *(stop for stop in task.stops if stop > done))
         last = end == demand.until
         began = self._begin(demand.adapter)
         scores = self._memory.prefill(
@@ -123,7 +121,7 @@ class Executor:
         pinned = end == demand.prefix_tokens
         if pinned:
             self._states.pin(sequence, adapter=demand.adapter, sha256=demand.sha256)
-        if end in kept:
+        if end in self._states.stops(demand.cuts):
             self._states.keep(sequence, owner=demand.owner, adapter=demand.adapter)
         if last:
             task.prompt_computed(scores[0] if scores else None, self._memory)
@@ -189,6 +187,8 @@ class Executor:
         )
 
     def _take_up(self, task: Task, begun: Beginning) -> None:
+        kept = self._states.stops(task.demand.cuts)
+        task.stops = tuple(sorted({task.demand.prefix_tokens, *kept, task.demand.until}))
         task.begin(begun.sequence, begun.cached)
         if begun.cached >= task.demand.until:
             task.prompt_computed(None, self._memory)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from homing_core.ids import GenerationId
 
     from homing_inference.engine import WarmedPrefix
+    from homing_inference.llama.pace import ChunkSize
     from homing_inference.llama.parts import Memory
     from homing_inference.llama.tasks import Task
     from homing_inference.llama.view import Running
@@ -27,7 +28,7 @@ class Machine:
     Attributes:
         max_sequences: that may be reserved at once.
         free_cells: that nothing uses.
-        chunk: tokens of a prompt to compute at once.
+        chunk: how much of a prompt to compute at once.
         droppable: cells that dropping kept prefixes could free at most.
         owed: whether answers have time due before the next chunk.
         interrupted: step at which answers last had to wait.
@@ -35,7 +36,7 @@ class Machine:
 
     max_sequences: int
     free_cells: int
-    chunk: int
+    chunk: ChunkSize
     droppable: int
     owed: bool
     interrupted: int

@@ -14,11 +14,11 @@ from homing_inference.llama.pace import Pace
 from homing_inference.llama.prefix_files import DEFAULT_STATE_BYTES, PrefixFiles
 from homing_inference.llama.prompts import PromptWriter
 from homing_inference.llama.run import FreeGuard, RunMaker
-from homing_inference.llama.scheduler import DEFAULT_WAITING, Scheduler
+from homing_inference.llama.scheduler import Scheduler
 from homing_inference.llama.score_intake import ScoreIntake
 from homing_inference.llama.score_plan import ScorePlanner
 from homing_inference.llama.sequences import Sequences
-from homing_inference.llama.settings import EngineSettings
+from homing_inference.llama.settings import DEFAULT_WAITING, EngineSettings
 from homing_inference.llama.thread_share import ThreadShare
 from homing_inference.llama.token_texts import TokenTexts
 

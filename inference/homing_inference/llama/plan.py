@@ -108,8 +108,8 @@ def plan(view: View) -> Step:
     if interrupting is None:
         return Idle()
     if interrupting.phase is Phase.WORK:
-        return Work(interrupting.number, view.chunk)
-    return Prefill(interrupting.number, min(view.chunk, interrupting.left))
+        return Work(interrupting.number, view.chunk.tokens)
+    return Prefill(interrupting.number, view.chunk.of(interrupting.reach))
 
 
 def _past_deadline(view: View) -> Running | Waiting | None:

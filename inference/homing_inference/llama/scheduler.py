@@ -8,15 +8,16 @@ is a `Task`.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
-from homing_core.errors import ConflictError, HomingError, OverloadedError, UnavailableError
+from homing_core.errors import ConflictError, HomingError, OverloadedError
 from homing_core.generation import Done, Failed
 
 from homing_inference.engine import EngineState, WarmedPrefix
+from homing_inference.llama.settings import DEFAULT_WAITING
 from homing_inference.llama.stepper import Stepper
-from homing_inference.llama.tasks import broken
+from homing_inference.llama.tasks import broken, closed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from homing_inference.llama.tasks import Task
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
-
-DEFAULT_WAITING: Final = 64
-"""Requests that may wait, where nobody says otherwise."""
 
 
 class Scheduler:
@@ -214,7 +212,7 @@ class Scheduler:
             return
         self._closed = True
         for task in self._ledger.all:
-            task.fail(_closed())
+            task.fail(closed())
         self._stepper.sweep()
         self._states.close()
         self._memory.shut()
@@ -234,7 +232,7 @@ class Scheduler:
 
     def _check_room(self) -> None:
         if self._closed:
-            raise _closed()
+            raise closed()
         waiting = len(self._ledger.waiting)
         free = self.max_sequences - sum(task.sequences for task in self._ledger.running)
         if waiting >= self._max_waiting + max(free, 0):  # those with a place do not really wait
@@ -249,7 +247,3 @@ class Scheduler:
                 self._ledger.put(baseline)
         except HomingError as error:
             _log.debug("engine.no_baseline", what=error.what)
-
-
-def _closed() -> UnavailableError:
-    return UnavailableError("the engine was closed", "Start it again.")

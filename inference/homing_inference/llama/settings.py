@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+DEFAULT_WAITING: Final = 64
+"""Requests that may wait, where nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class Task(ABC):
         overtaken: later ones that were let in before it.
         phase: what it needs next.
         ids: sequences that it holds.
+        stops: counts of tokens, ascending, at which the computation of its prompt stops.
         fresh: whether nothing of its prompt was computed for it yet.
         served: step at which something of it was last computed.
         ended: whether its last word was said.
@@ -76,6 +77,7 @@ class Task(ABC):
         self.overtaken = 0
         self.phase = Phase.PREFILL if demand.tokens else Phase.WORK
         self.ids: list[int] = []
+        self.stops: tuple[int, ...] = ()
         self.fresh = True
         self.served = 0
         self.ended = False
@@ -111,12 +113,14 @@ class Task(ABC):
         """
         demand = self.demand
         prefilling = self.phase is Phase.PREFILL
+        done = memory.length(self.ids[0]) if prefilling else 0
         return Running(
             self.number,
             demand.owner,
             demand.priority,
             self.phase,
-            demand.until - memory.length(self.ids[0]) if prefilling else 0,
+            demand.until - done if prefilling else 0,
+            next(stop for stop in self.stops if stop > done) - done if prefilling else 0,
             self.sequences,
             demand.adapter,
             self.served,
@@ -178,3 +182,8 @@ def broken() -> HomingError:
     """What a person is told of a fault of ours."""
     msg = "the model stopped on an unforeseen fault"
     return InternalError(msg, "Try again; the log at level debug says more.")
+
+
+def closed() -> HomingError:
+    """What is said once there is no engine any more."""
+    return UnavailableError("the engine was closed", "Start it again.")

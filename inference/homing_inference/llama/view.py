@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from homing_core.generation import Priority
 
+    from homing_inference.llama.pace import ChunkSize
+
 
 class Phase(Enum):
     """What a running request needs next."""
@@ -54,6 +56,7 @@ class Running:
         priority: person or job.
         phase: what it needs next.
         left: tokens of its prompt that are not computed.
+        reach: of these, those up to where its computation stops next, to keep a state.
         sequences: that are reserved for it.
         adapter: LoRA adapter; empty for none.
         served: when something of it was last computed, counted in steps; 0 for never.
@@ -66,6 +69,7 @@ class Running:
     priority: Priority
     phase: Phase
     left: int = 0
+    reach: int = 0
     sequences: int = 1
     adapter: str = ""
     served: int = 0
@@ -84,7 +88,7 @@ class View:
         max_sequences: that may be reserved at once.
         free_cells: neither in use nor promised to what runs.
         droppable: cells that dropping kept prefixes could free at most.
-        chunk: tokens of a prompt to compute at once.
+        chunk: how much of a prompt to compute at once.
         owed: whether answers have time due before the next chunk.
         interrupted: when a chunk or a unit was last computed, counted in steps.
     """
@@ -94,7 +98,7 @@ class View:
     running: tuple[Running, ...]
     max_sequences: int
     free_cells: int
-    chunk: int
+    chunk: ChunkSize
     droppable: int = 0
     owed: bool = False
     interrupted: int = 0

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from homing_inference.llama.pace import (
+    LONGEST_TILE_WAIT_S,
     LONGEST_WAIT_S,
     PREFILL_SHARE,
     SMALLEST_CHUNK,
+    TILE,
+    ChunkSize,
     Line,
     Pace,
 )
@@ -28,8 +31,8 @@ def _learned(start: float, slope: float, step: float, answers: int = 4) -> Pace:
 
 def test_without_measurements_chunks_are_careful_and_speeds_unknown() -> None:
     pace = Pace(BATCH)
-    assert pace.chunk(0) == BATCH
-    assert pace.chunk(2) == 16
+    assert pace.chunk(0) == ChunkSize(BATCH, BATCH)
+    assert pace.chunk(2) == ChunkSize(16, 16)
     assert pace.prefill_tokens_per_second == 0
     assert pace.decode_tokens_per_second == 0
     assert pace.seconds(100, 100, 4) == 0
@@ -55,24 +58,43 @@ def test_a_chunk_and_the_step_behind_it_keep_within_the_longest_wait(
     start: float, slope: float, step: float, answers: int
 ) -> None:
     pace = _learned(start, slope, step, answers)
-    chunk = pace.chunk(answers)
-    assert SMALLEST_CHUNK <= chunk <= BATCH
-    if chunk > SMALLEST_CHUNK:
-        assert start + slope * chunk + step <= LONGEST_WAIT_S * 1.25 + start
-    assert pace.chunk(0) == BATCH
+    size = pace.chunk(answers)
+    assert SMALLEST_CHUNK <= size.small < TILE
+    assert size.small <= size.tokens <= BATCH
+    assert size.tokens == size.small or size.tokens % TILE == 0
+    for chunk, limit in (
+        (size.small, LONGEST_WAIT_S),
+        (size.tokens, LONGEST_TILE_WAIT_S if size.tokens == TILE else LONGEST_WAIT_S),
+    ):
+        if chunk > SMALLEST_CHUNK:
+            assert start + slope * chunk + step <= limit * 1.25 + start
+    assert pace.chunk(0) == ChunkSize(BATCH, BATCH)
+
+
+def test_a_tile_is_taken_where_it_is_cheaper_than_smaller_chunks() -> None:
+    pace = Pace(BATCH)
+    for tokens, took in ((128, 0.52), (64, 0.307), (32, 0.265), (16, 0.143), (8, 0.083)) * 3:
+        pace.prefilled(tokens, took)
+        pace.decoded(1, 0.027)
+    size = pace.chunk(1)
+    assert size.tokens == TILE
+    assert 24 <= size.small <= 36
+    assert size.of(100) == TILE
+    assert size.of(50) == size.small
 
 
 def test_a_slow_step_still_leaves_the_prompt_its_half() -> None:
     pace = _learned(0.0, 0.002, 0.25)
-    assert pace.chunk(4) * 0.002 == pytest.approx(0.25, rel=0.2)
+    assert pace.chunk(4).tokens in {TILE, BATCH}
+    assert pace.chunk(4).tokens * 0.002 + 0.25 <= 2 * 0.25 + 0.02
 
 
 def test_it_adapts_when_the_machine_becomes_slower() -> None:
     pace = _learned(0.01, 0.001, 0.02)
-    before = pace.chunk(4)
-    for size in (before, before // 2, before) * 6:
+    before = pace.chunk(4).tokens
+    for size in (before, TILE, 32) * 6:
         pace.prefilled(size, 5 * (0.01 + 0.001 * size))
-    assert SMALLEST_CHUNK <= pace.chunk(4) < before / 2
+    assert SMALLEST_CHUNK <= pace.chunk(4).tokens <= before / 2
 
 
 @given(st.floats(0, 0.05), st.floats(5e-4, 0.01), st.floats(0.005, 0.1))
@@ -80,7 +102,7 @@ def test_a_prompt_keeps_its_share_beside_answers(start: float, slope: float, ste
     pace = _learned(start, slope, step)
     tokens, seconds, longest, waited = 0, 0.0, 0.0, 0.0
     for _ in range(40):
-        chunk = pace.chunk(4)
+        chunk = pace.chunk(4).tokens
         took = start + slope * chunk
         pace.prefilled(chunk, took)
         tokens, seconds, waited = tokens + chunk, seconds + took, took

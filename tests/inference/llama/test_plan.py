@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from homing_core.generation import Priority
+from homing_inference.llama.pace import TILE, ChunkSize
 from homing_inference.llama.plan import (
     OVERTAKEN_AT_MOST,
     Admit,
@@ -30,6 +31,7 @@ PERSON, JOB = Priority.INTERACTIVE, Priority.JOB
 MAX_SEQUENCES = 4
 CELLS = 100
 CHUNK = 16
+SIZE = ChunkSize(CHUNK, CHUNK)
 
 
 def _view(
@@ -43,14 +45,15 @@ def _view(
         running=running,
         max_sequences=MAX_SEQUENCES,
         free_cells=CELLS,
-        chunk=CHUNK,
+        chunk=SIZE,
     )
     return replace(view, **changes)  # type: ignore[arg-type]
 
 
 def _running(number: int, phase: Phase = Phase.DECODE, **changes: object) -> Running:
     left = 50 if phase is Phase.PREFILL else 0
-    return replace(Running(number, "a", PERSON, phase, left), **changes)  # type: ignore[arg-type]
+    running = replace(Running(number, "a", PERSON, phase, left), **changes)  # type: ignore[arg-type]
+    return replace(running, reach=running.left)
 
 
 def test_nothing_asked_is_nothing_to_do() -> None:
@@ -115,6 +118,18 @@ def test_a_prompt_is_finished_with_what_is_left_of_it() -> None:
     assert plan(_view(running=(_running(1, Phase.PREFILL, left=7),))) == Prefill(1, 7)
 
 
+def test_a_prompt_stops_where_a_state_is_kept() -> None:
+    running = replace(_running(1, Phase.PREFILL), reach=5)
+    assert plan(_view(running=(running,))) == Prefill(1, 5)
+
+
+def test_what_is_left_behind_the_last_tile_is_computed_in_small_chunks() -> None:
+    size = ChunkSize(2 * TILE, 20)
+    for left, tokens in ((300, 128), (100, 100), (64, 64), (63, 20), (7, 7)):
+        running = _running(1, Phase.PREFILL, left=left)
+        assert plan(_view(running=(running,), chunk=size)) == Prefill(1, tokens)
+
+
 def test_units_of_work_take_turns_with_answers_as_chunks_do() -> None:
     running = (_running(1, served=3), _running(2, Phase.WORK))
     assert plan(_view(running=running, interrupted=2)) == Work(2, CHUNK)
@@ -144,7 +159,7 @@ def test_a_short_prompt_takes_turns_with_a_long_one() -> None:
     short = _running(2, Phase.PREFILL, left=30, served=0)
     middle = _running(3, Phase.PREFILL, left=60, served=0)
     assert plan(_view(running=(long, short, middle))) == Prefill(2, CHUNK)
-    short = replace(short, served=5, left=14)
+    short = replace(short, served=5, left=14, reach=14)
     assert plan(_view(running=(long, short, middle))) == Prefill(1, CHUNK)
     assert plan(_view(running=(replace(long, served=6), short, middle))) == Prefill(2, 14)
 
@@ -201,6 +216,7 @@ class _World:
                 request.waiting.owner,
                 request.waiting.priority,
                 request.phase,
+                request.prompt,
                 request.prompt,
                 request.waiting.sequences,
                 request.adapter,
