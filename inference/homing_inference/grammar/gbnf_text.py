@@ -31,10 +31,9 @@ from homing_inference.grammar.patterns import expanded_size, length_bounds
 
 MAX_REPEATED: Final = 2000
 """llama.cpp's own limit of a counted repetition."""
-_MAX_EXPANDED: Final = 5000
-_HINT: Final = (
-    "Install the extra with llguidance, turn call_grammar off, or change the tool's schema."
-)
+_MAX_NESTED: Final = 400
+"""Characters of a pattern with repetitions in repetitions: each way is followed on its own."""
+_HINT: Final = "Install llguidance, turn call_grammar off, or change the tool's schema."
 
 _HEX: Final = chars((0x30, 0x39), (0x41, 0x46), (0x61, 0x66))
 _UNICODE: Final = seq(
@@ -125,7 +124,8 @@ def _patterned(text: Text) -> Node:
     short_enough = text.most is None or (most is not None and most <= text.most)
     if len(text.patterns) > 1 or least < text.least or not short_enough:
         refuse("bounds a string by more, beside a pattern,")
-    if expanded_size(pattern) > _MAX_EXPANDED:
+    nested, empty = _repetitions(pattern)
+    if empty or expanded_size(pattern) > (_MAX_NESTED if nested else MAX_REPEATED):
         refuse("repeats more in a pattern")
     match text.form:
         case Form.JSON:
@@ -136,6 +136,25 @@ def _patterned(text: Text) -> Node:
             return seq(Lit(text.start), _narrowed(pattern, one_of("<\\")), Lit(text.end))
         case Form.RAW_AMONG_JSON:
             return refuse("bounds by a pattern what may be something other than a string, more")
+
+
+def _repetitions(node: Node, *, within: bool = False) -> tuple[bool, bool]:
+    """Whether a repetition holds another one, and whether one repeats what may be empty.
+
+    Of the latter llama.cpp tries every split: a hundred letters would take it hours.
+    """
+    match node:
+        case Rep():
+            counts = node.most != 1
+            empty = counts and length_bounds(node.part)[0] == 0
+            inner_nested, inner_empty = _repetitions(node.part, within=within or counts)
+            return (within and counts) or inner_nested, empty or inner_empty
+        case Seq() | Alt():
+            parts = node.parts if isinstance(node, Seq) else node.options
+            found = [_repetitions(one, within=within) for one in parts]
+            return any(one for one, _ in found), any(one for _, one in found)
+        case _:
+            return False, False
 
 
 def _markless(plain: Chars, others: list[Node]) -> Node:

@@ -153,6 +153,8 @@ _HOSTILE: dict[str, JsonObject] = {
     "counts in counts": _with({"type": "string", "pattern": "^((a{1000}){1000}){1000}$"}),
     "long lookback": _with({"type": "string", "pattern": "a.{40}$"}),
     "stars in stars": _with({"type": "string", "pattern": "^((a*)*b*)*$"}),
+    "counts of nothing": _with({"type": "string", "pattern": "^(a{0,70}b{0,1}){0,70}$"}),
+    "counts of counts": _with({"type": "string", "pattern": "^(a{1,19}b?){1,19}$"}),
     "many groups": _with({"type": "string", "pattern": "(" * 400 + ")" * 400}),
     "cubes": _with(
         {
