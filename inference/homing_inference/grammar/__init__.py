@@ -9,7 +9,8 @@ from homing_core.generation import CallGrammar, Thinking, ToolChoice
 
 from homing_inference.grammar.calls import Opened, Syntax
 from homing_inference.grammar.engine import GrammarEngine
-from homing_inference.grammar.guard import CallGuard, NoCallGuard
+from homing_inference.grammar.guard import CallGuard
+from homing_inference.grammar.no_calls import NoCallGuard
 from homing_inference.grammar.opening import FRESH, TEXT, THINKING
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from homing_inference.grammar.expressions import (
     seq,
     without,
 )
-from homing_inference.grammar.patterns import expanded_size, length_bounds
+from homing_inference.grammar.measures import expanded_size, length_bounds
 
 MAX_REPEATED: Final = 2000
 """llama.cpp's own limit of a counted repetition."""

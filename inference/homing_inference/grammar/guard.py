@@ -12,24 +12,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
 from homing_inference.formats.marks import CALL_END, FUNCTION_END, THINK
 from homing_inference.grammar.calls import Opened, OpenedBare, Syntax
 from homing_inference.grammar.opening import (
     FRESH,
-    OPENERS,
     TEXT,
     THINKING,
     Found,
     OpeningReader,
     Reading,
     ThinkingOver,
+    allowed_tokens,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from homing_inference.grammar.backend import Matcher
@@ -212,64 +211,3 @@ class CallGuard:
     def _outside(self) -> NDArray[np.bool_]:
         """Which tokens fit outside a call."""
         return allowed_tokens(self._pieces, self._fits, also=self._required)
-
-
-class NoCallGuard:
-    """Lets no call be opened; everything else is free.
-
-    Args:
-        names: the offered tools.
-        pieces: the vocabulary.
-        reading: where the answer begins.
-    """
-
-    def __init__(self, names: Sequence[str], pieces: Pieces, reading: Reading = FRESH) -> None:
-        """Nothing is written yet."""
-        self._pieces = pieces
-        self._openings = OpeningReader(names)
-        self._reading = reading
-        self._marks = TEXT
-
-    def choose(self, chooser: Chooser, scores: NDArray[np.float32]) -> Choice:
-        """The next token, of those that open no call."""
-        choice = chooser.choose(scores)
-        if not self._fits(choice.token):
-            choice = chooser.choose(scores, allowed_tokens(self._pieces, self._fits))
-        self.force(choice.token)
-        return choice
-
-    def force(self, token: int) -> None:
-        """A token that was written without being chosen."""
-        self._marks, self._reading, _ = self._after(self._pieces.texts[token])
-
-    def _fits(self, token: int) -> bool:
-        return not self._after(self._pieces.texts[token])[2]
-
-    def _after(self, piece: bytes) -> tuple[Reading, Reading, bool]:
-        # Inside a think block the parser reads calls as well: marks count everywhere.
-        marks, found = self._openings.read(self._marks, piece)
-        opens = found is not None
-        reading = self._reading
-        while True:
-            reading, found = self._openings.read(reading, piece)
-            if found is None:
-                return marks, reading, opens
-            opens = opens or not isinstance(found.opening, ThinkingOver)
-            piece = found.rest
-
-
-def allowed_tokens(
-    pieces: Pieces, fits: Callable[[int], bool], *, also: bool = False
-) -> NDArray[np.bool_]:
-    """All tokens but those that open something and do not fit.
-
-    Args:
-        pieces: the vocabulary.
-        fits: whether one token does.
-        also: whether control tokens are out as well.
-    """
-    allowed = ~pieces.control if also else np.ones(len(pieces.texts), dtype=np.bool_)
-    for token in pieces.holding(OPENERS):
-        if allowed[token] and not fits(token):
-            allowed[token] = False
-    return allowed

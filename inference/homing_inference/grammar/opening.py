@@ -17,11 +17,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import numpy as np
+
 from homing_inference.formats.marks import CALL, FUNCTION, THINK, THINK_END, WHITE
 from homing_inference.grammar.calls import Opened, OpenedBare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from homing_inference.grammar.pieces import Pieces
 
 _CALL: Final = CALL.encode()
 _FUNCTION: Final = FUNCTION.encode()
@@ -139,3 +145,20 @@ def _text(text: bytes) -> tuple[Reading, Found | None]:
 
 def _quoted(name: str) -> bytes:
     return b'"' + name.encode() + b'"'
+
+
+def allowed_tokens(
+    pieces: Pieces, fits: Callable[[int], bool], *, also: bool = False
+) -> NDArray[np.bool_]:
+    """All tokens but those that open something and do not fit.
+
+    Args:
+        pieces: the vocabulary.
+        fits: whether one token does.
+        also: whether control tokens are out as well.
+    """
+    allowed = ~pieces.control if also else np.ones(len(pieces.texts), dtype=np.bool_)
+    for token in pieces.holding(OPENERS):
+        if allowed[token] and not fits(token):
+            allowed[token] = False
+    return allowed

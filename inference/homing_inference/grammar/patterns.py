@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from homing_inference.grammar.character_classes import CLASSES, CONTROLS, DOT
 from homing_inference.grammar.expressions import (
     ANY_CHARACTER,
     EMPTY,
-    Alt,
     Chars,
-    Lit,
     Node,
     Rep,
-    Seq,
     alt,
     chars,
     inverted,
-    one_of,
     seq,
 )
+from homing_inference.grammar.measures import expanded_size
 
 MAX_PATTERN: Final = 1000
 """Characters of a pattern."""
@@ -31,19 +29,6 @@ MAX_EXPANDED: Final = 20_000
 """Characters of a pattern once its counted repetitions are written out."""
 _MAX_DEPTH: Final = 32
 _MAX_COUNT: Final = 10_000
-_DIGITS: Final = chars((0x30, 0x39))
-_WORD: Final = chars((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-_SPACE: Final = one_of(" \t\n\r\f\v")
-_DOT: Final = inverted(one_of("\n\r\u2028\u2029"))
-_CLASSES: Final = {
-    "d": _DIGITS,
-    "w": _WORD,
-    "s": _SPACE,
-    "D": inverted(_DIGITS),
-    "W": inverted(_WORD),
-    "S": inverted(_SPACE),
-}
-_CONTROLS: Final = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 _SURROGATES: Final = range(0xD800, 0xE000)
 _ANYWHERE: Final = Rep(ANY_CHARACTER)
 
@@ -70,43 +55,6 @@ def parse_pattern(pattern: str) -> Node:
         msg = "repeats too much"
         raise PatternError(msg)
     return node
-
-
-def expanded_size(node: Node) -> int:
-    """How long the expression is once its counted repetitions are written out."""
-    match node:
-        case Lit():
-            return len(node.text)
-        case Seq():
-            return sum(map(expanded_size, node.parts))
-        case Alt():
-            return sum(map(expanded_size, node.options))
-        case Rep():
-            return expanded_size(node.part) * max(node.most or 0, node.least, 1)
-        case _:
-            return 1
-
-
-def length_bounds(node: Node) -> tuple[int, int | None]:
-    """The fewest and the most characters that a regular expression matches."""
-    match node:
-        case Lit():
-            return len(node.text), len(node.text)
-        case Seq() | Alt():
-            bounds = [
-                length_bounds(one)
-                for one in (node.parts if isinstance(node, Seq) else node.options)
-            ]
-            limits = [most for _, most in bounds if most is not None]
-            fold = sum if isinstance(node, Seq) else max
-            least = sum(one for one, _ in bounds) if fold is sum else min(one for one, _ in bounds)
-            return least, fold(limits) if len(limits) == len(bounds) else None
-        case Rep():
-            least, most = length_bounds(node.part)
-            unlimited = most is None or node.most is None
-            return least * node.least, None if unlimited else (most or 0) * (node.most or 0)
-        case _:
-            return 1, 1
 
 
 class _Reader:
@@ -198,7 +146,7 @@ class _Reader:
         char = self._take()
         match char:
             case ".":
-                return _DOT
+                return DOT
             case "(":
                 return self._group(depth)
             case "[":
@@ -234,13 +182,13 @@ class _Reader:
 
     def _escape(self) -> Chars:
         char = self._take()
-        if char in _CLASSES:
-            return _CLASSES[char]
+        if char in CLASSES:
+            return CLASSES[char]
         return _literal(self._escaped(char))
 
     def _escaped(self, char: str) -> int:
-        if char in _CONTROLS:
-            return ord(_CONTROLS[char])
+        if char in CONTROLS:
+            return ord(CONTROLS[char])
         if char in "ux":
             width = 4 if char == "u" else 2
             digits = self._text[self.here : self.here + width]
@@ -287,8 +235,8 @@ class _Reader:
         if char != "\\":
             return ord(char)
         escaped = self._take()
-        if escaped in _CLASSES:
-            return _CLASSES[escaped]
+        if escaped in CLASSES:
+            return CLASSES[escaped]
         return 8 if escaped == "b" else self._escaped(escaped)
 
 

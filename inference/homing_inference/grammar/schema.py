@@ -6,10 +6,11 @@ This module follows references and combinations; `scalars` and `containers` read
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from homing_inference.grammar.containers import ContainerReader
 from homing_inference.grammar.disjoint import disjoint
+from homing_inference.grammar.keywords import ALIASES, BOUNDS, KEYWORDS, TYPES, UNSUPPORTED
 from homing_inference.grammar.merging import ANNOTATIONS, Conflict, merged
 from homing_inference.grammar.report import MAX_DEPTH, At, Report
 from homing_inference.grammar.scalars import ScalarReader
@@ -21,64 +22,14 @@ from homing_inference.grammar.shapes import (
     Reference,
     Shape,
     ToolShape,
-    Union,
     flattened,
+    leads_to,
+    union,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homing_core.canonical import JsonObject, JsonValue
     from homing_core.tools import ToolSpec
-
-_ALIASES: Final = {
-    "dict": "object",
-    "list": "array",
-    "tuple": "array",
-    "int": "integer",
-    "float": "number",
-    "double": "number",
-    "str": "string",
-    "bool": "boolean",
-}
-_TYPES: Final = ("object", "array", "string", "integer", "number", "boolean", "null")
-_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
-    "object": frozenset(
-        {"properties", "required", "additionalProperties", "minProperties", "maxProperties"}
-    ),
-    "array": frozenset(
-        {"items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems"}
-    ),
-    "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
-    "integer": frozenset(
-        {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"}
-    ),
-    "number": frozenset(
-        {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"}
-    ),
-    "boolean": frozenset(),
-    "null": frozenset(),
-}
-_BOUNDS: Final = frozenset[str]().union(*_KEYWORDS.values())
-_UNSUPPORTED: Final = (
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-    "patternProperties",
-    "propertyNames",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "contentSchema",
-    "$dynamicRef",
-    "$recursiveRef",
-)
 
 
 def check_tool(tool: ToolSpec) -> ToolShape:
@@ -117,7 +68,7 @@ class _Checker:
             return Nothing()
         if not isinstance(schema, Mapping):
             self._report.refuse(at.last, at, "it is no schema")
-        for keyword in _UNSUPPORTED:
+        for keyword in UNSUPPORTED:
             if keyword in schema:
                 self._report.refuse(keyword, at)
         if "$ref" in schema:
@@ -140,7 +91,7 @@ class _Checker:
         if name not in self._definitions:
             self._definitions[name] = Reference(name)  # while it is being read
             shape = self._shape(target, At(name))
-            if isinstance(shape, Reference) or _leads_to(shape, name, self._definitions):
+            if isinstance(shape, Reference) or leads_to(shape, name, self._definitions):
                 shape = self._behind(shape, name, at)
             self._definitions[name] = shape
         return Reference(name)
@@ -152,7 +103,7 @@ class _Checker:
                 self._report.refuse("$ref", at, "it only leads back to itself")
             seen.add(shape.name)
             shape = self._definitions[shape.name]
-        if _leads_to(shape, name, self._definitions):
+        if leads_to(shape, name, self._definitions):
             self._report.refuse("$ref", at, "it only leads back to itself")
         return shape
 
@@ -202,7 +153,7 @@ class _Checker:
                 options.append(self._shape(part, here))
         if keyword == "oneOf" and not disjoint(options, self._definitions):
             self._report.refuse(keyword, at, "its options can hold at the same time; use anyOf")
-        return _union(options)
+        return union(options)
 
     def _resolved(self, schema: JsonValue, at: At) -> JsonObject:
         """The schema itself, or what its references lead to, joined with what stands beside."""
@@ -224,28 +175,28 @@ class _Checker:
         declared = schema.get("type")
         names = self._types(declared, schema, at)
         if "const" in schema or "enum" in schema:
-            return self._scalars.literals(schema, names, _BOUNDS, at)
+            return self._scalars.literals(schema, names, BOUNDS, at)
         shapes = [self._one_type(name, schema, at) for name in names]
         if schema.get("nullable") is True and "null" not in names and declared is not None:
             shapes.append(Literals((None,)))
-        return _union(shapes) if shapes else Anything()
+        return union(shapes) if shapes else Anything()
 
     def _types(self, declared: JsonValue, schema: JsonObject, at: At) -> list[str]:
         if declared is None:
             present = [
                 name
-                for name in _TYPES
-                if name != "number" and not _KEYWORDS[name].isdisjoint(schema.keys() - {"format"})
+                for name in TYPES
+                if name != "number" and not KEYWORDS[name].isdisjoint(schema.keys() - {"format"})
             ]
             present = ["number" if name == "integer" else name for name in present]
             return present or (["string"] if "format" in schema else [])
         names = list(declared) if isinstance(declared, list | tuple) else [declared]
         found: list[str] = []
         for name in names:
-            known = _ALIASES.get(name, name) if isinstance(name, str) else None
+            known = ALIASES.get(name, name) if isinstance(name, str) else None
             if known == "any":
                 return []
-            if known not in _TYPES:
+            if known not in TYPES:
                 self._report.refuse("type", at, "there is no such type")
             if known not in found:
                 found.append(known)
@@ -269,30 +220,3 @@ class _Checker:
                 return Literals((True, False))
             case _:
                 return Literals((None,))
-
-
-def _union(options: Sequence[Shape]) -> Shape:
-    flat: list[Shape] = []
-    for option in options:
-        for one in option.options if isinstance(option, Union) else (option,):
-            if not isinstance(one, Nothing) and one not in flat:
-                flat.append(one)
-    if not flat:
-        return Nothing()
-    return flat[0] if len(flat) == 1 else Union(tuple(flat))
-
-
-def _leads_to(shape: Shape, name: str, definitions: Mapping[str, Shape]) -> bool:
-    """Whether a value of the shape may be, without anything around it, one of that definition."""
-    pending, seen = [shape], set[str]()
-    while pending:
-        one = pending.pop()
-        if isinstance(one, Union):
-            pending += one.options
-        elif isinstance(one, Reference):
-            if one.name == name:
-                return True
-            if one.name not in seen and one.name in definitions:
-                seen.add(one.name)
-                pending.append(definitions[one.name])
-    return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from homing_core.canonical import JsonValue
@@ -123,3 +123,31 @@ def flattened(shape: Shape, definitions: Mapping[str, Shape]) -> Iterator[Shape]
         elif one.name not in seen:
             seen.add(one.name)
             pending.insert(0, definitions[one.name])
+
+
+def union(options: Sequence[Shape]) -> Shape:
+    """A choice of shapes, or the one that is left of them."""
+    flat: list[Shape] = []
+    for option in options:
+        for one in option.options if isinstance(option, Union) else (option,):
+            if not isinstance(one, Nothing) and one not in flat:
+                flat.append(one)
+    if not flat:
+        return Nothing()
+    return flat[0] if len(flat) == 1 else Union(tuple(flat))
+
+
+def leads_to(shape: Shape, name: str, definitions: Mapping[str, Shape]) -> bool:
+    """Whether a value of the shape may be, without anything around it, one of that definition."""
+    pending, seen = [shape], set[str]()
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Union):
+            pending += one.options
+        elif isinstance(one, Reference):
+            if one.name == name:
+                return True
+            if one.name not in seen and one.name in definitions:
+                seen.add(one.name)
+                pending.append(definitions[one.name])
+    return False

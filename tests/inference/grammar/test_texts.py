@@ -10,8 +10,9 @@ import pytest
 from homing_inference.grammar.escapes import escaped_json
 from homing_inference.grammar.formats import STRING_FORMATS
 from homing_inference.grammar.lark import regex
+from homing_inference.grammar.measures import length_bounds
 from homing_inference.grammar.numbers import number
-from homing_inference.grammar.patterns import PatternError, length_bounds, parse_pattern
+from homing_inference.grammar.patterns import PatternError, parse_pattern
 from homing_inference.grammar.shapes import Numbers
 from hypothesis import given
 from hypothesis import strategies as st
