@@ -13,10 +13,12 @@ from homing_core.generation import (
     Failed,
     FinishReason,
     GenerateRequest,
+    Sampled,
     Sampling,
     TextDelta,
     Thinking,
     ThinkingDelta,
+    TokenLogprobs,
     TokenSignals,
     ToolCallEvent,
     Usage,
@@ -219,6 +221,8 @@ class _PhoneTurn(_Turn):
             case Failed():
                 self._error = event.to_error()
                 return True
+            case _:  # what was not asked for
+                pass
         return False
 
     async def _more_text(self, text: str) -> bool:
@@ -331,7 +335,7 @@ class _HomeTurn(_Turn):
             case ToolCallEvent():
                 self._release()
                 return await self._choose(event)
-            case Usage() | TokenSignals():
+            case Usage() | TokenSignals() | TokenLogprobs() | Sampled():
                 pass
             case Done(reason=reason):
                 self._dropped = bool(_CALL.match(self._held)) and not self._calls

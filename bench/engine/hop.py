@@ -20,8 +20,8 @@ from homing_crypto.testing import paired_device, throwaway_identity
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
 from homing_inference.formats.select import choose
 from homing_inference.llama.model import LoadedModel
-from homing_inference.llama.opening import open_scheduler
-from homing_inference.llama.settings import EngineSettings
+from homing_inference.scheduler.opening import open_scheduler
+from homing_inference.scheduler.settings import EngineSettings
 
 from engine.setting import CONTEXT, SEQUENCES, threads
 from engine.trace import Trace, ask, task
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from homing_core.generation import GenerateRequest
-    from homing_inference.llama.scheduler import Scheduler
+    from homing_inference.scheduler.scheduler import Scheduler
 
     from engine.setting import Models, Results
 

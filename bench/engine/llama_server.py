@@ -11,9 +11,9 @@ import subprocess
 import sys
 import tarfile
 import time
-import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -140,5 +140,5 @@ def chat_all(address: str, prompts: Sequence[str], tokens: int) -> tuple[float, 
     """All of them at once; gives the seconds until the last was done, and all new tokens."""
     with ThreadPoolExecutor(len(prompts)) as pool:
         started = time.perf_counter()
-        written = list(pool.map(lambda words: chat(address, words, tokens), prompts))
+        written = list(pool.map(chat, repeat(address), prompts, repeat(tokens)))
         return time.perf_counter() - started, sum(written)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from homing_inference.catalog.resolve import ensure
 from homing_inference.catalog.store import Store
 from homing_inference.host import ChildEngine, ModelFile
-from homing_inference.llama.threads import default_threads
+from homing_inference.machine.threads import default_threads
 from homing_inference.synthetic import QWEN35_0_8B, write_qwen35
 from support.qwen35 import cache_dir, qwen35_template
 

@@ -22,10 +22,10 @@ from homing_core.errors import HomingError, UnavailableError
 from homing_core.generation import Failed
 from homing_proto.codec.engine import LoadModel
 
-from homing_inference.child import STEP_SILENCE_S
 from homing_inference.engine import EngineInfo, EngineState
-from homing_inference.kept_child import LOAD_SILENCE_S, KeptChild, ignore_progress
-from homing_inference.restarts import CrashLog
+from homing_inference.process.child import STEP_SILENCE_S
+from homing_inference.process.kept_child import LOAD_SILENCE_S, KeptChild, ignore_progress
+from homing_inference.process.restarts import CrashLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from homing_core.tools import ToolSpec
     from homing_proto.codec.engine import ModelReady
 
-    from homing_inference.child import EngineChild
     from homing_inference.engine import WarmedPrefix
+    from homing_inference.process.child import EngineChild
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 

@@ -13,8 +13,8 @@ from homing_core.generation import Done, Failed
 from homing_core.messages import Role
 from homing_core.scoring import NameScore, ToolScores
 
-from homing_inference.endings import closed
 from homing_inference.engine import EngineInfo, EngineState, WarmedPrefix
+from homing_inference.process.endings import closed
 from homing_inference.script import play
 from homing_inference.slots import Slots
 

@@ -15,6 +15,7 @@ PHONE = {
     "cryptography",
     "dateparser",
     "grpcio",
+    "httpx2",
     "huggingface_hub",
     "icalendar",
     "ifaddr",
@@ -31,7 +32,7 @@ PHONE = {
 }
 
 # On top for a home node.
-NODE = {"grpcio-health-checking", "segno"}
+NODE = {"grpcio-health-checking", "llguidance", "segno"}
 
 
 def names(requirements: list[str]) -> list[str]:

@@ -20,18 +20,18 @@ from homing_core.errors import (
     OverloadedError,
     TooLongError,
 )
+from homing_inference.answers.prompts import PromptWriter
+from homing_inference.answers.run import RunMaker
 from homing_inference.formats.select import choose
-from homing_inference.llama.beginnings import PINNED_PREFIXES, Beginnings
-from homing_inference.llama.intake import Intake
-from homing_inference.llama.names import NameTries
-from homing_inference.llama.pace import Pace
-from homing_inference.llama.prompts import PromptWriter
-from homing_inference.llama.run import RunMaker
-from homing_inference.llama.scheduler import Scheduler
-from homing_inference.llama.score_intake import ScoreIntake
-from homing_inference.llama.score_plan import ScorePlanner
 from homing_inference.llama.segments import Segments
-from homing_inference.llama.token_texts import TokenTexts
+from homing_inference.scheduler.intake import Intake
+from homing_inference.scheduler.pace import Pace
+from homing_inference.scheduler.scheduler import Scheduler
+from homing_inference.scheduler.score_intake import ScoreIntake
+from homing_inference.scoring.names import NameTries
+from homing_inference.scoring.score_plan import ScorePlanner
+from homing_inference.scoring.token_texts import TokenTexts
+from homing_inference.states.beginnings import PINNED_PREFIXES, Beginnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,12 +8,12 @@ import numpy as np
 from homing_core.generation import Sampling
 from homing_core.ids import new_tool_call_id
 from homing_core.tools import ToolCall
+from homing_inference.answers.choosing import Chooser
 from homing_inference.formats.base import CallParsed
 from homing_inference.formats.hermes_json import HermesJsonFormat
 from homing_inference.formats.qwen35_xml import Qwen35XmlFormat
 from homing_inference.formats.template import ChatTemplate
 from homing_inference.grammar.calls import Opened, Syntax
-from homing_inference.llama.choosing import Chooser
 
 if TYPE_CHECKING:
     import random
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from homing_core.canonical import JsonObject
     from homing_core.tools import ToolSpec
+    from homing_inference.answers.choosing import Choice
+    from homing_inference.answers.run import TokenGuard
     from homing_inference.formats.base import ChatFormat
     from homing_inference.grammar.backend import Matcher
     from homing_inference.grammar.engine import GrammarEngine
-    from homing_inference.llama.choosing import Choice
-    from homing_inference.llama.run import TokenGuard
     from homing_inference.llama.vocabulary import Vocabulary
     from numpy.typing import NDArray
 

@@ -67,11 +67,11 @@ class Node:
     def make(cls, folder: Path, model: Mapping[str, object], models: Path | None = None) -> Node:
         """A node that announces itself on loopback only."""
         node = cls(_private(folder), environment(folder, models))
-        settings: dict[str, dict[str, object]] = {
+        settings: dict[str, Mapping[str, object]] = {
             "node": {"name": folder.name},
             "listen": {"host": LOOPBACK},
             "discovery": {"interfaces": [LOOPBACK]},
-            "model": {"threads": 2, **model},
+            "model": model,
         }
         (folder / "node.toml").write_text(_toml(settings), "utf-8")
         return node
@@ -148,7 +148,7 @@ class Phone:
         settings: dict[str, Mapping[str, object]] = {
             # Should a test run be killed, what it started leaves by itself.
             "phone": {"name": folder.name, "idle_minutes": 5},
-            "model": {"threads": 2, **model},
+            "model": model,
             # Longer than by default: a slow machine shall not look like a node that is away.
             "home": {"mdns_interfaces": [LOOPBACK], "reach_seconds": 3.0},
         }

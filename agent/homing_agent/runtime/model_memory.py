@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 # Pure arithmetic: the one module of that package that is of use outside an engine's process.
-from homing_inference.llama.memory_room import context_bytes
+from homing_inference.machine.memory_room import context_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,7 +26,7 @@ class HermesJsonFormat(TemplatedFormat):
     """The format of Hermes, Qwen2.5 and Qwen3."""
 
     name = "hermes-json"
-    call_syntax = CallSyntax(CALL, f'{CALL}\n{{"name": "', '"')
+    syntax = CallSyntax(CALL, f'{CALL}\n{{"name": "', '"')
 
     def render_calls(self, calls: Sequence[ToolCall], tools: Sequence[ToolSpec] = ()) -> str:  # noqa: ARG002  # JSON carries its types
         """The calls as this model writes them; exact for all JSON."""

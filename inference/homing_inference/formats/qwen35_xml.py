@@ -38,7 +38,7 @@ class Qwen35XmlFormat(TemplatedFormat):
     """The format of Qwen3.5 and BotPsy."""
 
     name = "qwen35-xml"
-    call_syntax = CallSyntax(CALL, f"{CALL}\n{FUNCTION}", ">")
+    syntax = CallSyntax(CALL, f"{CALL}\n{FUNCTION}", ">")
 
     def render_calls(self, calls: Sequence[ToolCall], tools: Sequence[ToolSpec] = ()) -> str:
         """The calls as this model writes them; see `homing_inference.formats.values` for limits."""

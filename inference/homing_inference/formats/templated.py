@@ -30,7 +30,7 @@ class TemplatedFormat:
 
     name: ClassVar[str] = ""
     offers_tools: ClassVar[bool] = True
-    call_syntax: ClassVar[CallSyntax | None] = None
+    syntax: ClassVar[CallSyntax | None] = None
 
     def __init__(self, template: ChatTemplate, stop: Sequence[str] | None = None) -> None:
         """Nothing is rendered yet."""
@@ -44,6 +44,11 @@ class TemplatedFormat:
     def can_think(self) -> bool:
         """Whether the template knows a thinking flag."""
         return self._can_think
+
+    @property
+    def call_syntax(self) -> CallSyntax | None:
+        """How calls begin; None if the format knows none."""
+        return self.syntax
 
     @property
     def stop(self) -> tuple[str, ...]:

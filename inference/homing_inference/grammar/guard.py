@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from homing_inference.answers.choosing import Choice, Chooser
     from homing_inference.grammar.backend import Matcher
     from homing_inference.grammar.pieces import Pieces
-    from homing_inference.llama.choosing import Choice, Chooser
 
 _NAME_MARKS: Final = {
     Syntax.JSON: (b'{"name": "', b'"'),

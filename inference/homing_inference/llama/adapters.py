@@ -57,6 +57,10 @@ class Adapters:
         self._check(name)
         return self._loaded.get(name)
 
+    def digests(self) -> dict[str, str]:
+        """Each adapter's name and the SHA-256 of its file, hex."""
+        return {name: digest for name, digest in self._digests.items() if name}
+
     def digest(self, name: str) -> str:
         """SHA-256 of its file, hex; empty for "".
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from homing_inference.llama.library import load_library, native_log
 from homing_inference.llama.load_errors import check_file, load_error
-from homing_inference.llama.memory_room import available_memory, check_room, context_bytes
 from homing_inference.llama.state_layout import StateLayout
 from homing_inference.llama.vocabulary import Vocabulary
+from homing_inference.machine.memory_room import available_memory, check_room, context_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -238,6 +238,10 @@ class Sequences:
         """Compute with so many threads from now on."""
         self._context.use_threads(threads)
 
+    def adapter_digests(self) -> dict[str, str]:
+        """Each adapter's name and the SHA-256 of its file, hex."""
+        return self._adapters.digests()
+
     def shut(self) -> None:
         """Free the context; harmless when repeated."""
         self._pool.shut()

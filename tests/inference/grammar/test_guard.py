@@ -16,18 +16,18 @@ from homing_core.generation import (
     ToolChoice,
 )
 from homing_core.ids import GenerationId
+from homing_inference.answers.choosing import Chooser
 from homing_inference.formats.plain import CHATML
 from homing_inference.formats.select import choose
 from homing_inference.grammar import guard_for
 from homing_inference.grammar.calls import Syntax
-from homing_inference.llama.choosing import Chooser
 from support.grammars import FORMATS, read, rendered, scores_for, write
 from support.schema_validator import violations
 from support.schemas import TOOLS, tool
 
 if TYPE_CHECKING:
+    from homing_inference.answers.run import TokenGuard
     from homing_inference.grammar.engine import GrammarEngine
-    from homing_inference.llama.run import TokenGuard
 
 _SYNTAXES = list(Syntax)
 _OFFER = (tool("simple", TOOLS["simple"]), tool("bounded", TOOLS["bounded"]))

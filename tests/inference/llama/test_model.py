@@ -8,10 +8,10 @@ import pytest
 from homing_core.generation import GenerateRequest, Sampling
 from homing_core.ids import new_generation_id
 from homing_core.messages import system, user
+from homing_inference.answers.prompts import PromptWriter
 from homing_inference.formats.select import choose
 from homing_inference.llama.library import NativeLog
 from homing_inference.llama.model import LoadedModel
-from homing_inference.llama.prompts import PromptWriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
