@@ -134,6 +134,8 @@ class Home:
         return os.environ | {
             "HOMING_DATA_DIR": str(self.folder),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
+            # Here both say when their models compute, and so share the cores.
+            "XDG_RUNTIME_DIR": str(self.folder.parent),
         }
 
     def command(self, program: str, *arguments: str) -> list[str]:

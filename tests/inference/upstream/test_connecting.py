@@ -44,12 +44,12 @@ async def test_the_only_model_is_taken(connect: Connect) -> None:
 async def test_a_model_that_is_named_by_its_file_is_served_without_the_folders(
     server: FakeOpenAI, connect: Connect
 ) -> None:
-    server.paths["GET /v1/models"] = models("/home/someone/models/small-q4.gguf")
+    server.paths["GET /v1/models"] = models("/srv/models/small-q4.gguf")
     server.chat(sse(text("Hi"), finish("stop")))
     engine = await connect()
     assert engine.info.model == "small-q4"
     assert done_of(await collect(engine, ask()))
-    assert server.chats[0]["model"] == "/home/someone/models/small-q4.gguf"
+    assert server.chats[0]["model"] == "/srv/models/small-q4.gguf"
 
 
 async def test_llama_server_says_all_about_itself(server: FakeOpenAI, connect: Connect) -> None:
