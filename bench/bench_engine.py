@@ -11,13 +11,13 @@ import sys
 from statistics import median
 from typing import TYPE_CHECKING
 
-from engine.batching import measure_batching, measure_single
+from engine.batching import check_upstream, measure_batching, measure_single
 from engine.calls import measure_grammar, measure_scores
 from engine.hop import measure_hop
 from engine.memory import measure_bandwidth, measure_resident
 from engine.setting import Results, models
 from engine.smoothness import measure_waits
-from engine.warmth import measure_second_turn, measure_warmth
+from engine.warmth import BYTES_TOOLS, measure_second_turn, measure_warmth
 from record import write_result
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def figures(samples: dict[str, list[float]]) -> dict[str, float]:
         "resident_extra_mb": lambda: max(
             worst["bf16_resident_extra_mb"], worst["q4_k_m_resident_extra_mb"]
         ),
-        "longest_wait_ms": lambda: worst["longest_wait_ms"],
+        "longest_wait_ms": lambda: worst["wait_ms"],
         "prefill_under_load_over_alone": lambda: (
             middle["long_prompt_alone_ms"] / middle["long_prompt_under_load_ms"]
         ),
@@ -110,9 +110,10 @@ async def measure(wanted: set[str], files: Models, results: Results) -> None:
     """Run the parts that are wanted, one after the other; all if none is named."""
     parts: dict[str, Callable[[], Coroutine[None, None, None]]] = {
         "batching": lambda: measure_batching(files, results),
+        "upstream": lambda: check_upstream(files, results),
         "single": lambda: measure_single(files, results),
         "warmth": lambda: measure_warmth(files.bf16, results, ""),
-        "hybrid": lambda: measure_warmth(files.hybrid, results, "hybrid_"),
+        "hybrid": lambda: measure_warmth(files.hybrid, results, "hybrid_", BYTES_TOOLS),
         "turns": lambda: measure_second_turn(files.hybrid, results),
         "grammar": lambda: measure_grammar(files, results),
         "scores": lambda: measure_scores(files, results),

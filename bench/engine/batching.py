@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
+from support.upstream_checks import run_checks
 
 from engine.llama_server import chat_all, running_server
 from engine.setting import CONTEXT, SEQUENCES, engine, threads
@@ -73,3 +74,12 @@ def _their_rate(theirs: Any, words: str) -> float:  # noqa: ANN401  # the bindin
     times = [time.perf_counter() for piece in pieces if piece["choices"][0]["delta"].get("content")]
     # As with ours, a piece may hold more than one token; both write the same greedy answer.
     return (TOKENS - 1) / (times[-1] - times[0])
+
+
+async def check_upstream(models: Models, results: Results) -> None:
+    """Not a figure: what the tests ask of other servers, asked of llama.cpp's own."""
+    with running_server(
+        models.q4.path, slots=SEQUENCES, context=CONTEXT, threads=threads()
+    ) as address:
+        await run_checks(address)
+    results.facts["upstream_checks"] = "passed against llama-server"

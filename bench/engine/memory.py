@@ -22,28 +22,37 @@ if TYPE_CHECKING:
 ROUNDS = 4
 _NUMBERS = 1 << 24
 _REPEATS = 5
-_BYTES_EACH = 24
+_BLOCK = 1 << 13
 _KV_BYTES = 2  # F16
 
 
-def add_bandwidth() -> float:
-    """Bytes a second of STREAM's Add kernel (a = b + c, 24 bytes each), on the engine's threads."""
+def triad_bandwidth() -> tuple[float, float]:
+    """Bytes a second on the engine's threads: STREAM's Add, and reading alone.
+
+    Add (a = b + c) counts 24 bytes for each number as STREAM does, although a store reads its line
+    first; decoding only reads, so it may come out above it. Reading is the dot product of two
+    arrays, 16 bytes for each number.
+    """
     count = threads()
     parts: list[tuple[NDArray[np.float64], ...]] = [
         tuple(np.ones(_NUMBERS) for _ in range(3)) for _ in range(count)
     ]
 
-    def work(part: tuple[NDArray[np.float64], ...]) -> None:
+    def add(part: tuple[NDArray[np.float64], ...]) -> None:
         np.add(part[1], part[2], out=part[0])
 
-    best = 0.0
+    def read(part: tuple[NDArray[np.float64], ...]) -> None:
+        for start in range(0, _NUMBERS, _BLOCK):  # below the size at which BLAS takes threads
+            np.dot(part[1][start : start + _BLOCK], part[2][start : start + _BLOCK])
+
+    best = {add: 0.0, read: 0.0}
     with ThreadPoolExecutor(count) as pool:
-        for _ in range(_REPEATS):
+        for work, each in ((add, 24), (read, 16)) * _REPEATS:
             started = time.perf_counter()
             list(pool.map(work, parts))
             spent = time.perf_counter() - started
-            best = max(best, count * _NUMBERS * _BYTES_EACH / spent)
-    return best
+            best[work] = max(best[work], count * _NUMBERS * each / spent)
+    return best[add], best[read]
 
 
 def weight_bytes(path: Path) -> int:
@@ -71,12 +80,14 @@ async def measure_bandwidth(models: Models, results: Results) -> None:
             for salt in range(ROUNDS):
                 trace = await follow(opened.generate(ask(task(2, salt), tokens=96)))
                 # The bandwidth of a shared machine changes within a run: each in turn.
-                bandwidth = add_bandwidth()
+                add, reading = triad_bandwidth()
                 held = trace.usage.prompt_tokens + trace.usage.completion_tokens / 2
                 read = (weights + kv * held) * trace.decode_rate
                 results.add(f"{name}_read_gb_per_s", read / 1e9)
-                results.add("add_gb_per_s", bandwidth / 1e9)
-                results.add(f"{name}_bandwidth_fraction_each", read / bandwidth)
+                results.add("add_gb_per_s", add / 1e9)
+                results.add("reading_gb_per_s", reading / 1e9)
+                results.add(f"{name}_bandwidth_fraction_each", read / add)
+                results.add(f"{name}_reading_fraction_each", read / reading)
 
 
 async def measure_resident(models: Models, results: Results) -> None:

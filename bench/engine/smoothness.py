@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+from bisect import bisect
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from engine.setting import engine
@@ -36,10 +39,13 @@ async def measure_waits(models: Models, results: Results) -> None:
             admitted = await follow(opened.generate(_long_prompt(f"loaded {number}")))
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-            during = Trace(times=[t for t in stream.times if t >= admitted.started])
-            results.add("longest_wait_ms", during.longest_gap_ms)
+            # From the last token before the prompt to the last one that came with it.
+            after = bisect(stream.token_times, admitted.started)
+            during = stream.token_times[max(after - 1, 0) :]
+            for earlier, later in pairwise(during):
+                results.add("wait_ms", 1000 * (later - earlier))
             results.add("long_prompt_under_load_ms", admitted.usage.prefill_ms)
-            results.add("stream_tokens_meanwhile", len(during.times))
+            results.add("stream_tokens_meanwhile", len(during) - 1)
 
 
 def _long_prompt(salt: str) -> GenerateRequest:
@@ -48,7 +54,9 @@ def _long_prompt(salt: str) -> GenerateRequest:
 
 async def _watch(opened: ChildEngine, stream: Trace, begun: asyncio.Event) -> None:
     """Follow a long answer; say when it is under way."""
-    async for event in opened.generate(ask(task(1), tokens=_LONG_STREAM)):
+    # Tokens, not text: words wait for the mark that may follow them, tokens do not.
+    asked = dataclasses.replace(ask(task(1), tokens=_LONG_STREAM), logprobs=1)
+    async for event in opened.generate(asked):
         stream.take(event)
-        if len(stream.times) == _UNDER_WAY:
+        if len(stream.token_times) >= _UNDER_WAY:
             begun.set()

@@ -13,6 +13,7 @@ from homing_core.generation import (
     Sampling,
     TextDelta,
     ThinkingDelta,
+    TokenLogprobs,
     ToolCallEvent,
     Usage,
 )
@@ -70,12 +71,14 @@ class Trace:
     Attributes:
         started: when it was asked.
         times: of each event that shows something.
+        token_times: of each token, where its probabilities were asked for.
         usage: what the engine counted.
         text: what was written.
     """
 
     started: float = field(default_factory=time.perf_counter)
     times: list[float] = field(default_factory=list[float])
+    token_times: list[float] = field(default_factory=list[float])
     usage: Usage = field(default_factory=lambda: Usage(0, 0, 0, 0.0, 0.0))
     text: str = ""
     calls: int = 0
@@ -86,6 +89,8 @@ class Trace:
             case TextDelta() | ThinkingDelta():
                 self.times.append(time.perf_counter())
                 self.text += event.text
+            case TokenLogprobs():
+                self.token_times += [time.perf_counter()] * len(event.tokens)
             case ToolCallEvent():
                 self.times.append(time.perf_counter())
                 self.calls += 1
@@ -105,12 +110,6 @@ class Trace:
     def decode_rate(self) -> float:
         """Tokens a second behind the first, by the engine's own clock."""
         return 1000 * (self.usage.completion_tokens - 1) / self.usage.decode_ms
-
-    @property
-    def longest_gap_ms(self) -> float:
-        """Between two neighbouring events."""
-        gaps = zip(self.times, self.times[1:], strict=False)
-        return 1000 * max((later - earlier for earlier, later in gaps), default=0.0)
 
 
 async def follow(events: AsyncIterator[GenerationEvent]) -> Trace:
