@@ -34,7 +34,7 @@ from homing_inference.scoring.token_texts import TokenTexts
 from homing_inference.states.beginnings import PINNED_PREFIXES, Beginnings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from homing_inference.formats.base import ChatFormat
     from numpy.typing import NDArray
@@ -101,9 +101,10 @@ class FakeSequences:
         script: says the next token after what a sequence holds; None leaves it to the toy language.
         fault: raised by the next computation, which closes what it concerns.
         before: called before every computation.
+        equal_parts: whether parts of a batch must be equally long.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is one size or kind
         self,
         *,
         sequences: int = 12,
@@ -111,8 +112,10 @@ class FakeSequences:
         context_tokens: int = 1024,
         batch_tokens: int = 32,
         adapters: Sequence[str] = (),
+        equal_parts: bool = False,
     ) -> None:
         self.sequences = sequences
+        self.equal_parts = equal_parts
         self.cells = cells
         self.context_tokens = context_tokens
         self.batch_tokens = batch_tokens
@@ -180,6 +183,17 @@ class FakeSequences:
         start = len(held.tokens)
         self._compute({sequence: list(tokens)}, prefill=True)
         return [self._scores(held, start + index + 1) for index in scores_at]
+
+    def prefill_many(
+        self, parts: Mapping[int, Sequence[int]], *, scores_at: Collection[int] = ()
+    ) -> dict[int, NDArray[np.float32]]:
+        assert 0 < sum(map(len, parts.values())) <= self.batch_tokens
+        assert all(parts.values())
+        assert not self.equal_parts or len({len(tokens) for tokens in parts.values()}) == 1
+        assert set(scores_at) <= set(parts)
+        assert len(scores_at) <= self.score_rows
+        self._compute({one: list(tokens) for one, tokens in parts.items()}, prefill=True)
+        return {one: self._scores(self._of(one), self.length(one)) for one in scores_at}
 
     def step(self, tokens: Mapping[int, int]) -> dict[int, NDArray[np.float32]]:
         assert 0 < len(tokens) <= self.batch_tokens

@@ -9,7 +9,7 @@ import numpy as np
 from homing_inference.llama.sequences import Sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from homing_inference.llama.model import LoadedModel
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_SEQUENCES: Final = 6
 OPERATIONS: Final = (
     *("open", "prefill", "prefill", "prefill", "step", "step", "step", "fork", "fork pinned"),
-    *("close", "restore", "cut", "overflow"),
+    *("prefill many", "prefill many", "close", "restore", "cut", "overflow"),
 )
 
 
@@ -29,16 +29,17 @@ class Part:
 
     Attributes:
         tokens: that were computed; empty for a cut.
-        batch: rows of the batch.
-        row: the first of its rows in it; quantized matrices are multiplied by four rows at once,
-            and what is left over one by one.
+        before: how many rows each of the sequences before it had in the batch. Their places count:
+            quantized matrices are multiplied by four rows at once, and what is left over one by
+            one, and for running states a batch is split by the lengths of its parts.
+        behind: likewise of those behind it.
         keep: tokens kept by a cut.
     """
 
     tokens: tuple[int, ...]
-    batch: int = 0
+    before: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
     keep: int = 0
-    row: int = 0
 
 
 @dataclasses.dataclass(slots=True)
@@ -83,6 +84,8 @@ class Interleaving:
         match operation:
             case "prefill":
                 self._prefill(line, self._tokens(1 + size % self._largest, seed))
+            case "prefill many":
+                self._prefill_many(self.alive[: 1 + which % len(self.alive)], size, seed)
             case "step":
                 self._step(self.alive[: 1 + which % len(self.alive)], seed)
             case "fork" | "fork pinned" if self.sequences.free_sequences:
@@ -114,17 +117,35 @@ class Interleaving:
         if len(tokens) > self.sequences.cells - self.sequences.used_cells:
             return
         (scores,) = self.sequences.prefill(line.sequence, tokens, scores_at=[len(tokens) - 1])
-        self._computed(line, Part(tokens, len(tokens)), scores)
+        self._computed(line, Part(tokens), scores)
+
+    def _prefill_many(self, lines: list[Line], size: int, seed: int) -> None:
+        most = self._largest // len(lines)
+        given = {
+            line.sequence: self._tokens(1 + (size + number * seed) % most, seed + number)
+            for number, line in enumerate(sorted(lines, key=lambda line: line.sequence))
+        }
+        if sum(map(len, given.values())) > self.sequences.cells - self.sequences.used_cells:
+            return
+        self._computed_many(lines, given, self.sequences.prefill_many(given, scores_at=given))
 
     def _step(self, lines: list[Line], seed: int) -> None:
         if len(lines) > self.sequences.cells - self.sequences.used_cells:
             return
         given = {line.sequence: self._tokens(1, seed + n)[0] for n, line in enumerate(lines)}
-        scores = self.sequences.step(given)
+        parts = {sequence: (given[sequence],) for sequence in sorted(given)}
+        self._computed_many(lines, parts, self.sequences.step(given))
+
+    def _computed_many(
+        self, lines: list[Line], given: Mapping[int, tuple[int, ...]], scores: dict[int, Scores]
+    ) -> None:
+        """Write down a batch; `given` is in its order."""
+        lengths = tuple(map(len, given.values()))
+        copies = {sequence: one.copy() for sequence, one in scores.items()}
         for line in lines:
-            row = sorted(given).index(line.sequence)
-            part = Part((given[line.sequence],), len(lines), row=row)
-            self._computed(line, part, scores[line.sequence])
+            place = list(given).index(line.sequence)
+            part = Part(given[line.sequence], lengths[:place], lengths[place + 1 :])
+            self._computed(line, part, copies[line.sequence])
 
     def _restore(self, line: Line, *, ended: bool, pinned: bool) -> None:
         if not self.sequences.length(line.sequence):
@@ -182,7 +203,7 @@ def alone(model: LoadedModel, parts: Sequence[Part], *, shaped: bool) -> list[Sc
             large as the part itself.
     """
     sequences = Sequences(
-        model, context_tokens=2048, cells=2048, sequences=2 * MOST_SEQUENCES, threads=1
+        model, context_tokens=4096, cells=4096, sequences=2 * MOST_SEQUENCES, threads=1
     )
     below = [sequences.open() for _ in range(MOST_SEQUENCES)] if shaped else []
     sequence = sequences.open()
@@ -191,10 +212,13 @@ def alone(model: LoadedModel, parts: Sequence[Part], *, shaped: bool) -> list[Sc
     for part in parts:
         if not part.tokens:
             assert sequences.cut(sequence, part.keep)
-        elif part.batch > len(part.tokens) and shaped:
-            others = [*below[: part.row], *above[: part.batch - 1 - part.row]]
-            rows = dict.fromkeys(others, 65)
-            scores.append(sequences.step({sequence: part.tokens[0], **rows})[sequence].copy())
+        elif shaped and (part.before or part.behind):
+            batch = {
+                **_filled(below, part.before),
+                sequence: part.tokens,
+                **_filled(above, part.behind),
+            }
+            scores.append(sequences.prefill_many(batch, scores_at=batch)[sequence].copy())
         else:
             last = [len(part.tokens) - 1]
             scores += [
@@ -202,6 +226,10 @@ def alone(model: LoadedModel, parts: Sequence[Part], *, shaped: bool) -> list[Sc
             ]
     sequences.shut()
     return scores
+
+
+def _filled(sequences: Sequence[int], lengths: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    return {one: (65,) * length for one, length in zip(sequences, lengths, strict=False)}
 
 
 def deltas(left: Sequence[Scores], right: Sequence[Scores]) -> list[float]:

@@ -7,6 +7,7 @@ Only an engine's child process imports this package: native code can abort the p
     model       a loaded model: weights, facts, template; vocabulary: text to tokens and back
     adapters    LoRA adapters of a loaded model
     sequences   every operation on a context's memory; on top of cell_pool (rules and books),
-                segments (shared cells), context (native calls), state_layout (saved states)
+                segments (shared cells), context (native calls), state_seal and state_layout (saved
+                states)
     embedding   texts as vectors
 """

@@ -8,7 +8,6 @@ the bit, are in `cell_pool`.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import InternalError, OverloadedError
@@ -16,11 +15,10 @@ from homing_core.errors import InternalError, OverloadedError
 from homing_inference.llama.adapters import Adapters
 from homing_inference.llama.cell_pool import CellPool, Held
 from homing_inference.llama.context_sizes import Sizes
-from homing_inference.llama.library import build_facts
-from homing_inference.llama.state_layout import plausible
+from homing_inference.llama.state_seal import SEAL_BYTES, StateSeal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -29,9 +27,7 @@ if TYPE_CHECKING:
     from homing_inference.llama.model import LoadedModel
 
 BATCH_TOKENS: Final = 128
-"""Tokens computed at once. Larger batches were not faster on 2 cores, reserve more memory and make
-cancelling slower."""
-_TAG_BYTES: Final = 32
+"""Computed at once. Larger batches were not faster on 2 cores, and make cancelling slower."""
 
 
 class Sequences:
@@ -45,6 +41,10 @@ class Sequences:
         threads: that compute.
         batch_tokens: computed at once.
         adapters: LoRA adapters by name.
+
+    Attributes:
+        equal_parts: whether several prompts in one batch gain only where they are equally long:
+            for running states llama.cpp splits a batch into as many as there are lengths in it.
 
     Raises:
         OverloadedError: there is not enough memory for it.
@@ -73,10 +73,9 @@ class Sequences:
         self._context: Final = self._pool.context
         self.cells: Final = self._pool.cells
         self.score_rows: Final = sizes.score_rows
-        self.fingerprint: Final = hashlib.sha256(
-            repr((build_facts(), self._context.flags, model.state_layout)).encode()
-        ).hexdigest()
-        self._model: Final = model
+        self.equal_parts: Final = not model.facts.can_rewind
+        self._seal: Final = StateSeal(model, self._context.flags, self._adapters)
+        self.fingerprint: Final = self._seal.fingerprint
 
     @property
     def used_cells(self) -> int:
@@ -156,23 +155,31 @@ class Sequences:
             InternalError: they cannot be computed at once and nothing changed, or the computation
                 failed and the sequence is closed.
         """
-        start = self.length(sequence)
-        rows = [(token, start + index, sequence) for index, token in enumerate(tokens)]
+        rows = [(token, at, sequence) for at, token in enumerate(tokens, self.length(sequence))]
         self._pool.compute(rows, set(scores_at), self._adapter)
         return [self._context.scores(index) for index in scores_at]
 
-    def step(self, tokens: Mapping[int, int]) -> dict[int, NDArray[np.float32]]:
-        """Compute one more token of each of several sequences, as one batch.
+    def prefill_many(
+        self, parts: Mapping[int, Sequence[int]], *, scores_at: Collection[int] = ()
+    ) -> dict[int, NDArray[np.float32]]:
+        """Compute tokens behind what several sequences hold, as one batch; see `prefill`.
 
-        Args:
-            tokens: sequence to token; at most `score_rows`.
-
-        Gives the logits behind each, and raises, as `prefill` does.
+        Gives the logits behind the last token of each of `scores_at`.
         """
+        rows: list[tuple[int, int, int]] = []
+        last: dict[int, int] = {}
+        for sequence, tokens in parts.items():
+            start = self.length(sequence)
+            rows += [(token, at, sequence) for at, token in enumerate(tokens, start)]
+            last[sequence] = len(rows) - 1 if tokens else -1
+        wanted = {sequence: last.get(sequence, -1) for sequence in scores_at}
+        self._pool.compute(rows, wanted.values(), self._adapter)
+        return {sequence: self._context.scores(row) for sequence, row in wanted.items()}
+
+    def step(self, tokens: Mapping[int, int]) -> dict[int, NDArray[np.float32]]:
+        """Compute one more token of each of several sequences, as one batch; see `prefill`."""
         ordered = sorted(tokens)
-        rows = [(tokens[sequence], self.length(sequence), sequence) for sequence in ordered]
-        self._pool.compute(rows, range(len(rows)), self._adapter)
-        return {sequence: self._context.scores(row) for row, sequence in enumerate(ordered)}
+        return self.prefill_many({one: (tokens[one],) for one in ordered}, scores_at=ordered)
 
     def cut(self, sequence: int, keep: int) -> bool:
         """Drop the tail of a sequence so that `keep` tokens stay.
@@ -192,8 +199,8 @@ class Sequences:
         InternalError if llama.cpp gave none, or the sequence is empty.
         """
         held = self._pool.of(sequence)
-        tag = self._tag(held.tokens, held.adapter)
-        state = self._context.save(sequence, tag) if held.tokens else b""
+        seal = self._seal.of(held.tokens, held.adapter)
+        state = self._context.save(sequence, seal) if held.tokens else b""
         if not state:
             msg = "the state of a sequence could not be saved"
             raise InternalError(msg)
@@ -207,16 +214,12 @@ class Sequences:
         """
         wanted = list(tokens)
         most = min(self._pool.room, self.context_tokens)
-        if not 0 < len(wanted) <= most or not self.free_sequences:
-            return None
-        body = memoryview(state)[_TAG_BYTES:]
-        if state[:_TAG_BYTES] != self._tag(wanted, self._adapter) or not plausible(
-            body, len(wanted), self._model.state_layout
-        ):
+        fits = 0 < len(wanted) <= most and self._seal.fits(state, wanted, self._adapter)
+        if not fits or not self.free_sequences:
             return None
         sequence = self.open(pinned=pinned)
-        taken = self._pool.load(sequence, Held(wanted, self._adapter), state, _TAG_BYTES)
-        return sequence if taken else None
+        held = Held(wanted, self._adapter)
+        return sequence if self._pool.load(sequence, held, state, SEAL_BYTES) else None
 
     def use_adapter(self, name: str) -> None:
         """Use a LoRA adapter for the next computations; "" is none.
@@ -245,8 +248,3 @@ class Sequences:
     def shut(self) -> None:
         """Free the context; harmless when repeated."""
         self._pool.shut()
-
-    def _tag(self, tokens: Sequence[int], adapter: str) -> bytes:
-        """What a state belongs to, in 32 bytes that stand in front of it."""
-        parts = (self.fingerprint, self._model.tag, self._adapters.digest(adapter), tokens)
-        return hashlib.sha256(repr(parts).encode()).digest()

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from homing_inference.scheduler.pace import Pace
     from homing_inference.scheduler.parts import Memory, States, ThreadCount
     from homing_inference.scheduler.tasks import Demand, Task
     from homing_inference.scheduler.writing import Writing
     from homing_inference.states.beginnings import Beginning
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a batch did for one prompt.
+
+    Attributes:
+        task: whose it is.
+        end: tokens of it that are computed now.
+        scores: behind it, if it is complete and they are wanted; a view.
+    """
+
+    task: Task
+    end: int
+    scores: NDArray[np.float32] | None
 
 
 class Executor:
@@ -81,50 +100,59 @@ class Executor:
         self._take_up(task, begun)
         return True
 
-    def prefill(self, task: Task, tokens: int, share: float) -> bool:
-        """Compute the next tokens of a prompt, at most to where a state is to be kept.
+    def prefill(self, parts: Sequence[tuple[Task, int]], share: float) -> list[Computed]:
+        """Compute the next tokens of prompts as one batch, at most to where a state is to be kept.
 
         Args:
-            task: whose prompt it is.
-            tokens: at most.
-            share: of its rate alone that it may keep beside answers.
+            parts: whose prompts, and how many tokens at most; all with the same adapter.
+            share: of its rate alone that a prompt may keep beside answers.
+
+        Returns:
+            What was computed, each to be settled with `settle` before the next computation; nothing
+            if the rest of a prompt turned out to be shorter.
+
+        Raises:
+            HomingError: see `Sequences.prefill`.
+        """
+        if any([self._found_more(task) for task, _ in parts]):  # noqa: C419  # asks every one
+            return []
+        ends: list[tuple[Task, int]] = []
+        batch: dict[int, tuple[int, ...]] = {}
+        for task, tokens in parts:
+            task.fresh = False
+            done = self._memory.length(task.ids[0])
+            end = min(done + tokens, *(stop for stop in task.stops if stop > done))
+            ends.append((task, end))
+            batch[task.ids[0]] = task.demand.tokens[done:end]
+        wanted = [
+            task.ids[0] for task, end in ends if end == task.demand.until and task.wants_scores
+        ]
+        began = self._begin(parts[0][0].demand.adapter)
+        scores = self._memory.prefill_many(batch, scores_at=wanted)
+        count = sum(map(len, batch.values()))
+        self._pace.prefilled(count, time.perf_counter() - began, share)
+        self.interrupted = self._steps
+        for task, _ in parts:
+            task.served = self._steps
+        return [Computed(task, end, scores.get(task.ids[0])) for task, end in ends]
+
+    def settle(self, computed: Computed) -> bool:
+        """Keep the states that a prompt has reached, and go on with its task if it is complete.
 
         Returns:
             Whether its prefix was pinned with this.
 
         Raises:
-            HomingError: see `Sequences.prefill`.
+            HomingError: the task cannot go on.
         """
-        demand = task.demand
-        done = self._memory.length(task.ids[0])
-        if task.fresh and done < demand.prefix_tokens:
-            # While it waited for its turn, somebody else may have computed the same prefix.
-            self._memory.close(task.ids[0])
-            task.ids = []
-            self._memory.use_adapter(demand.adapter)
-            begun = self._start(demand)
-            self._take_up(task, begun)
-            if begun.cached > done:
-                return False
-        task.fresh = False
-        sequence = task.ids[0]
-        end = min(done + tokens, *(stop for stop in task.stops if stop > done))
-        last = end == demand.until
-        began = self._begin(demand.adapter)
-        scores = self._memory.prefill(
-            sequence,
-            demand.tokens[done:end],
-            scores_at=(end - done - 1,) if last and task.wants_scores else (),
-        )
-        self._pace.prefilled(end - done, time.perf_counter() - began, share)
-        self.interrupted = task.served = self._steps
+        task, demand, end = computed.task, computed.task.demand, computed.end
         pinned = end == demand.prefix_tokens
         if pinned:
-            self._states.pin(sequence, adapter=demand.adapter, sha256=demand.sha256)
+            self._states.pin(task.ids[0], adapter=demand.adapter, sha256=demand.sha256)
         if end in self._states.stops(demand.cuts):
-            self._states.keep(sequence, owner=demand.owner, adapter=demand.adapter)
-        if last:
-            task.prompt_computed(scores[0] if scores else None, self._memory)
+            self._states.keep(task.ids[0], owner=demand.owner, adapter=demand.adapter)
+        if end == demand.until:
+            task.prompt_computed(computed.scores, self._memory)
         return pinned
 
     def decode(self, tasks: Sequence[Writing]) -> None:
@@ -176,6 +204,18 @@ class Executor:
         """Nothing is to compute for now."""
         if self._threads is not None:
             self._threads.idle()
+
+    def _found_more(self, task: Task) -> bool:
+        """Begin again if somebody else computed the same prefix meanwhile; whether that helped."""
+        done = self._memory.length(task.ids[0])
+        if not task.fresh or done >= task.demand.prefix_tokens:
+            return False
+        self._memory.close(task.ids[0])
+        task.ids = []
+        self._memory.use_adapter(task.demand.adapter)
+        begun = self._start(task.demand)
+        self._take_up(task, begun)
+        return begun.cached > done
 
     def _start(self, demand: Demand) -> Beginning:
         return self._states.start(

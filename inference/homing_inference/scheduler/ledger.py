@@ -28,10 +28,11 @@ class Machine:
     Attributes:
         max_sequences: that may be reserved at once.
         free_cells: that nothing uses.
-        chunk: how much of a prompt to compute at once.
+        chunk: how much of prompts to compute at once.
         droppable: cells that dropping kept prefixes could free at most.
         owed: whether answers have time due before the next chunk.
         interrupted: step at which answers last had to wait.
+        equal_parts: whether prompts share a batch only where they are equally long.
     """
 
     max_sequences: int
@@ -40,6 +41,7 @@ class Machine:
     droppable: int
     owed: bool
     interrupted: int
+    equal_parts: bool
 
 
 class Ledger:
@@ -118,6 +120,7 @@ class Ledger:
             droppable=machine.droppable,
             owed=machine.owed,
             interrupted=machine.interrupted,
+            equal_parts=machine.equal_parts,
         )
 
     def _seen(self, memory: Memory) -> tuple[Running, ...]:

@@ -18,6 +18,8 @@ PREFILL_SHARE: Final = 0.6
 """Of the rate at which a prompt is computed alone, what is left to it while answers are written."""
 JOB_SHARE: Final = 0.25
 """The same for a job's prompt while persons' answers are written."""
+ALONE: Final = 1.0
+"""The share of a prompt beside which nothing is written."""
 LONGEST_TILE_WAIT_S: Final = 0.37
 """The same for one tile of a prompt, which is so much cheaper that it may take a little longer."""
 TILE: Final = 64
@@ -70,21 +72,30 @@ class Line:
         start, slope = self.fit()
         return start + slope * n
 
+    def tokens(self, seconds: float) -> int:
+        """How many should take no longer, at least 0; see `known`."""
+        start, slope = self.fit()
+        return max(int((seconds - start) / slope), 0)
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """How much of a prompt to compute at once.
+    """How much of prompts to compute at once; 0 where there is no time for any.
 
     Attributes:
         tokens: where so many are left.
         small: where fewer than a tile are.
+        whole: where no more than this are left, and a tile at least, all of them.
     """
 
     tokens: int
     small: int
+    whole: int = 0
 
     def of(self, left: int) -> int:
         """The next chunk where so many tokens are left."""
+        if TILE <= left <= self.whole:
+            return left
         tokens = min(self.tokens, left)
         return tokens if tokens >= TILE else min(self.small, left)
 
@@ -104,6 +115,8 @@ class Pace:
         self._decode = Line()
         self._answers = 1
         self._owed = 0.0
+        self._slot = 0.0
+        """Seconds for which answers have waited since their last step."""
 
     @property
     def prefill_tokens_per_second(self) -> float:
@@ -127,48 +140,58 @@ class Pace:
         Args:
             tokens: in it.
             seconds: that it took.
-            share: of its rate alone that the prompt may keep beside answers.
+            share: of its rate alone that the prompt may keep beside answers; see `ALONE`.
         """
         (self._tiled if tokens >= TILE else self._small).learn(tokens, seconds)
         alone = self.prefill_tokens_per_second
         due = tokens / (share * alone) - seconds if alone else 0.0
-        self._owed = min(max(due, 0.0), seconds * (1 / share - 1))
+        self._waited(seconds, min(max(due, 0.0), seconds * (1 / share - 1)), share)
 
     def worked(self, seconds: float, share: float = PREFILL_SHARE) -> None:
         """Something else was computed between two steps of the answers."""
-        self._owed = seconds * (1 / share - 1)
+        self._waited(seconds, seconds * (1 / share - 1), share)
 
     def decoded(self, answers: int, seconds: float) -> None:
         """One token of each of `answers` was computed."""
         self._decode.learn(answers, seconds)
         self._answers = answers
+        self._slot = 0.0
         # Half a step more than is due is nearer to it than half a step less.
         self._owed -= seconds if self._owed > seconds / 2 else self._owed
 
     def chunk(self, answers: int) -> ChunkSize:
-        """How much of a prompt to compute at once.
+        """How much of prompts to compute at once, in what is left of the slot.
 
         Args:
             answers: that are being written meanwhile; without any, the chunk is the largest.
         """
         if answers == 0:
             return ChunkSize(self._batch, self._batch)
-        smallest = min(SMALLEST_CHUNK, self._batch)
-        most = min(TILE - 1, self._batch)
+        begun = self._slot > 0
+        smallest = 0 if begun else min(SMALLEST_CHUNK, self._batch)
         line = self._small if self._small.known else self._tiled
         if not line.known:
             first = min(_FIRST_CHUNK, self._batch)
             return ChunkSize(first, first)
         step = self._decode.seconds(answers)
         # Where a step alone is slow, a chunk as long as a step still leaves the prompt its half.
-        slot = max(LONGEST_WAIT_S - step, step)
-        start, slope = line.fit()
-        small = max(smallest, min(int((slot - start) / slope), most))
-        for tiled in range(self._batch // TILE * TILE, 0, -TILE):
-            limit = slot if tiled > TILE else max(LONGEST_TILE_WAIT_S - step, slot)
-            if self._seconds(tiled) <= limit:
-                return ChunkSize(tiled, small)
+        slot = max(LONGEST_WAIT_S - step, step) - self._slot
+        for_tile = max(LONGEST_TILE_WAIT_S - step - self._slot, slot)
+        small = max(smallest, min(line.tokens(slot), TILE - 1, self._batch))
+        tiled = self._tiled if self._tiled.known else line
+        whole = min(tiled.tokens(slot), self._batch)
+        for tokens in range(self._batch // TILE * TILE, 0, -TILE):
+            if self._seconds(tokens) <= (slot if tokens > TILE else for_tile):
+                return ChunkSize(tokens, small, whole)
         return ChunkSize(small, small)
+
+    def _waited(self, seconds: float, due: float, share: float) -> None:
+        """Answers waited for so long, and so much is due to them for that."""
+        if self._slot == 0:
+            self._owed = 0.0
+        self._owed += due
+        if share < ALONE:
+            self._slot += seconds
 
     def _seconds(self, tokens: int) -> float:
         """What a chunk should take; from the other line where its own is unknown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -62,6 +62,17 @@ class Memory(Protocol):
         self, sequence: int, tokens: Sequence[int], *, scores_at: Sequence[int] = ()
     ) -> list[NDArray[np.float32]]:
         """Compute tokens behind what it holds."""
+        ...
+
+    @property
+    def equal_parts(self) -> bool:
+        """Whether `prefill_many` gains only where all parts are equally long."""
+        ...
+
+    def prefill_many(
+        self, parts: Mapping[int, Sequence[int]], *, scores_at: Collection[int] = ()
+    ) -> dict[int, NDArray[np.float32]]:
+        """Compute tokens behind what several sequences hold, as one batch."""
         ...
 
     def step(self, tokens: Mapping[int, int]) -> dict[int, NDArray[np.float32]]:

@@ -8,10 +8,12 @@ The rules, first to last:
    for, so that small requests never keep a large one out.
 3. Jobs leave one sequence to persons, and their prompts stand still while a person waits and
    something else can run.
-4. Of prompts, the oldest and the one with least left take turns. One whose prefix another request
-   is just computing waits for that.
-5. Answers take a step together after each chunk of a prompt, and until their share of the time is
-   used. Answers with different adapters cannot share a step: their groups take turns.
+4. Of prompts, the oldest and the one with least left take turns. What a chunk has room for behind
+   one is filled with the next ones of the same class and adapter, where that gains. One whose
+   prefix another request is just computing waits for that.
+5. Answers take a step together after each slot of prompts, and until their share of the time is
+   used. A slot is a chunk, and others behind it as long as there is time for all that the next
+   prompt has left. Answers with different adapters cannot share a step: their groups take turns.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from homing_core.generation import Priority
 
+from homing_inference.scheduler.batch import next_batch, next_of
 from homing_inference.scheduler.view import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from homing_inference.scheduler.batch import Part
     from homing_inference.scheduler.view import Running, View, Waiting
 
 OVERTAKEN_AT_MOST: Final = 8
@@ -62,10 +66,9 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """Compute the next tokens of a prompt."""
+    """Compute the next tokens of prompts as one batch: request and how many, in order."""
 
-    number: int
-    tokens: int
+    parts: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +105,14 @@ def plan(view: View) -> Step:
     if first is not None and (let_in := _let_in(view, first)) is not None:
         return let_in
     answers = [item for item in view.running if item.phase is Phase.DECODE]
-    interrupting = _interrupting(view, answers)
-    if answers and (interrupting is None or _due(view, answers)):
+    batch = next_batch(view, _interrupting(view, answers))
+    if answers and not (batch and _has_time(view, answers, batch)):
         return Decode(_longest_unserved(answers))
-    if interrupting is None:
+    if not batch:
         return Idle()
-    if interrupting.phase is Phase.WORK:
-        return Work(interrupting.number, view.chunk.tokens)
-    return Prefill(interrupting.number, view.chunk.of(interrupting.reach))
+    if batch[0].item.phase is Phase.WORK:
+        return Work(batch[0].item.number, batch[0].tokens)
+    return Prefill(tuple((part.item.number, part.tokens) for part in batch))
 
 
 def _past_deadline(view: View) -> Running | Waiting | None:
@@ -153,31 +156,27 @@ def sequences_for_jobs(max_sequences: int) -> int:
     return max(max_sequences - 1, 1)
 
 
-def _interrupting(view: View, answers: list[Running]) -> Running | None:
-    """The prompt or work to go on with, if any may."""
+def _interrupting(view: View, answers: list[Running]) -> list[Running]:
+    """The prompts and work to go on with, of which any may be next."""
     able = [item for item in view.running if item.phase is not Phase.DECODE]
+    ready = [item for item in able if not item.behind]
     persons = [item for item in able if item.priority is Priority.INTERACTIVE]
     if persons:
-        ready = [item for item in persons if not item.behind]
-        return _next_of(ready or [item for item in able if not item.behind] or persons)
+        persons_ready = [item for item in persons if not item.behind]
+        # Where a person waits for the prefix of a job, that comes first, alone.
+        return persons_ready or ([next_of(ready)] if ready else persons)
     person_waits = any(item.priority is Priority.INTERACTIVE for item in view.waiting)
-    if person_waits and answers:
-        return None
-    return _next_of([item for item in able if not item.behind] or able) if able else None
+    return [] if person_waits and answers else ready or able
 
 
-def _next_of(able: list[Running]) -> Running:
-    """The oldest or the one with least left, whichever was served longer ago.
-
-    So a short prompt need not wait for a long one, which goes on at half speed at least.
-    """
-    oldest = min(able, key=lambda item: item.number)
-    shortest = min(able, key=lambda item: (item.left, item.number))
-    return min(oldest, shortest, key=lambda item: (item.served, item.number))
-
-
-def _due(view: View, answers: list[Running]) -> bool:
-    return view.owed or any(item.served <= view.interrupted for item in answers)
+def _has_time(view: View, answers: list[Running], batch: list[Part]) -> bool:
+    """Whether the batch may come before the answers' next step."""
+    unserved = [item.served <= view.interrupted for item in answers]
+    if not any(unserved):
+        return not view.owed
+    first = batch[0]
+    whole = first.item.phase is Phase.PREFILL and first.tokens == first.item.reach
+    return all(unserved) and whole
 
 
 def _longest_unserved(answers: list[Running]) -> tuple[int, ...]:

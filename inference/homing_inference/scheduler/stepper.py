@@ -10,7 +10,7 @@ from homing_core.generation import Priority
 
 from homing_inference.scheduler.executor import Executor
 from homing_inference.scheduler.ledger import Ledger, Machine
-from homing_inference.scheduler.pace import JOB_SHARE, PREFILL_SHARE
+from homing_inference.scheduler.pace import ALONE, JOB_SHARE, PREFILL_SHARE
 from homing_inference.scheduler.plan import (
     Admit,
     Decode,
@@ -133,13 +133,16 @@ class Stepper:
             droppable=sum(pin.tokens for pin in self._states.pinned) if self._droppable else 0,
             owed=self._pace.owed,
             interrupted=self._executor.interrupted,
+            equal_parts=self._memory.equal_parts,
         )
 
     def _concerned(self, step: Step) -> list[Task]:
         match step:
             case Decode():
                 return [self.ledger.task(number) for number in step.numbers]
-            case Expire() | Admit() | Refuse() | Prefill() | Work():
+            case Prefill():
+                return [self.ledger.task(number) for number, _ in step.parts]
+            case Expire() | Admit() | Refuse() | Work():
                 return [self.ledger.task(step.number)]
             case _:
                 return []
@@ -156,9 +159,7 @@ class Stepper:
                 msg = "there is no room for this request in the model's memory"
                 raise OverloadedError(msg, "Try again a little later, or shorten it.")
             case Prefill():
-                task = concerned[0]
-                if self._executor.prefill(task, step.tokens, self._share(task)):
-                    self._pinned(task)
+                self._prefill([(self.ledger.task(each), tokens) for each, tokens in step.parts])
             case Decode():
                 self._executor.decode([task for task in concerned if isinstance(task, Writing)])
             case Work():
@@ -171,7 +172,22 @@ class Stepper:
         if self._executor.admit(task, free_cells):
             self.ledger.admit(task)
 
+    def _prefill(self, parts: Sequence[tuple[Task, int]]) -> None:
+        for computed in self._executor.prefill(parts, self._share(parts[0][0])):
+            task = computed.task
+            try:
+                if self._executor.settle(computed):
+                    self._pinned(task)
+            except HomingError as error:
+                self._fail([task], error)
+            except Exception:  # noqa: BLE001  # logged; only this one is concerned
+                _log.exception("engine.step_failed")
+                self._fail([task], broken())
+
     def _share(self, task: Task) -> float:
+        """What prompts and work may keep of their rate beside answers."""
+        if not self.ledger.answers:
+            return ALONE
         persons_wait = task.demand.priority is Priority.JOB and any(
             isinstance(other, Writing) and other.answers
             for other in self.ledger.running

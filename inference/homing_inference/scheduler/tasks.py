@@ -125,6 +125,7 @@ class Task(ABC):
             demand.adapter,
             self.served,
             behind,
+            demand.sha256 if prefilling and done < demand.prefix_tokens else "",
             demand.deadline,
         )
 

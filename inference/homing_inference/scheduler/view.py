@@ -61,6 +61,7 @@ class Running:
         adapter: LoRA adapter; empty for none.
         served: when something of it was last computed, counted in steps; 0 for never.
         behind: whether another one is computing the prefix that it begins with.
+        prefix: that it would compute next, as a name; empty once it holds one or needs none.
         deadline: `time.monotonic()` at which it ends.
     """
 
@@ -74,6 +75,7 @@ class Running:
     adapter: str = ""
     served: int = 0
     behind: bool = False
+    prefix: str = ""
     deadline: float = float("inf")
 
 
@@ -88,9 +90,10 @@ class View:
         max_sequences: that may be reserved at once.
         free_cells: neither in use nor promised to what runs.
         droppable: cells that dropping kept prefixes could free at most.
-        chunk: how much of a prompt to compute at once.
+        chunk: how much of prompts to compute at once.
         owed: whether answers have time due before the next chunk.
         interrupted: when a chunk or a unit was last computed, counted in steps.
+        equal_parts: whether prompts share a batch only where they are equally long.
     """
 
     now: float
@@ -102,3 +105,4 @@ class View:
     droppable: int = 0
     owed: bool = False
     interrupted: int = 0
+    equal_parts: bool = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from homing_core.errors import InternalError, OverloadedError
-from homing_inference.llama import sequences as module
+from homing_inference.llama import state_seal as module
 from homing_inference.llama.model import LoadedModel
 from homing_inference.llama.sequences import BATCH_TOKENS, Sequences
 from homing_inference.synthetic import write_qwen35
@@ -102,10 +102,27 @@ def test_scores_are_given_where_they_are_wanted(model: LoadedModel, pool: Sequen
     assert pool.prefill(sequence, [65]) == []
 
 
+def test_several_prompts_are_computed_as_one_batch(model: LoadedModel, pool: Sequences) -> None:
+    first, second, third = (pool.open() for _ in range(3))
+    pool.prefill(second, _PROMPT[:7])
+    parts = {third: _PROMPT[:20], second: _PROMPT[7:30], first: _PROMPT[30:]}
+    scores = pool.prefill_many(parts, scores_at=[second, third])
+    scores = {sequence: row.copy() for sequence, row in scores.items()}
+    assert [pool.length(one) for one in (first, second, third)] == [30, 30, 20]
+    assert pool.tokens(second) == tuple(_PROMPT[:30])
+    assert pool.used_cells == 80
+    assert list(scores) == [second, third]
+    alone = _open(model)
+    for sequence, held in ((second, _PROMPT[:30]), (third, _PROMPT[:20])):
+        (expected,) = alone.prefill(alone.open(), held, scores_at=[len(held) - 1])
+        assert np.abs(scores[sequence] - expected).max() < 0.01
+    alone.shut()
+
+
 def test_what_cannot_be_computed_at_once_never_reaches_native_code(
     model: LoadedModel, pool: Sequences, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sequence = _filled(pool)
+    sequence, other = _filled(pool), pool.open()
     with monkeypatch.context() as patched:
         patched.setattr(model.library, "llama_decode", None)
         for tokens, scores_at in (
@@ -123,6 +140,17 @@ def test_what_cannot_be_computed_at_once_never_reaches_native_code(
             pool.step({})
         with pytest.raises(InternalError, match="sequence 2 is not open"):
             pool.step({sequence: 65, 2: 65})
+        batches: tuple[tuple[dict[int, list[int]], list[int]], ...] = (
+            ({}, []),
+            ({sequence: []}, []),
+            ({sequence: [65]}, [2]),
+            ({sequence: [65], 2: [65]}, []),
+            ({sequence: [], other: [65]}, [sequence]),
+            ({sequence: [65] * BATCH_TOKENS, other: [65]}, []),
+        )
+        for parts, wanted in batches:
+            with pytest.raises(InternalError):
+                pool.prefill_many(parts, scores_at=wanted)
     assert pool.length(sequence) == 60
 
 

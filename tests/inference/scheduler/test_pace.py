@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from homing_inference.scheduler.pace import (
+    ALONE,
     LONGEST_TILE_WAIT_S,
     LONGEST_WAIT_S,
     PREFILL_SHARE,
@@ -94,6 +95,7 @@ def test_it_adapts_when_the_machine_becomes_slower() -> None:
     before = pace.chunk(4).tokens
     for size in (before, TILE, 32) * 6:
         pace.prefilled(size, 5 * (0.01 + 0.001 * size))
+        pace.decoded(4, 0.02)
     assert SMALLEST_CHUNK <= pace.chunk(4).tokens <= before / 2
 
 
@@ -126,6 +128,53 @@ def test_answers_are_owed_time_after_a_chunk_and_not_for_ever() -> None:
         steps += 1
     assert steps == pytest.approx(0.1 * (1 / PREFILL_SHARE - 1) / 0.01, abs=1)
     pace.worked(0.1)
+    assert pace.owed
+
+
+@given(_starts, _slopes, st.floats(1e-3, 0.14), st.lists(st.integers(1, TILE), max_size=6))
+def test_several_chunks_of_one_slot_keep_within_the_longest_wait(
+    start: float, slope: float, step: float, lefts: list[int]
+) -> None:
+    pace = _learned(start, slope, step)
+    first = pace.chunk(4)
+    waited = start + slope * first.of(20)
+    pace.prefilled(first.of(20), waited)
+    for left in lefts:
+        if pace.chunk(4).of(left) < left:
+            continue
+        took = start + slope * left
+        assert took > 0
+        pace.prefilled(left, took)
+        waited += took
+        assert waited + step <= max(LONGEST_TILE_WAIT_S, 2 * step) * 1.25 + start
+    pace.decoded(4, step)
+    assert pace.chunk(4).of(20) >= min(first.of(20), SMALLEST_CHUNK)
+
+
+def test_a_slot_that_is_used_up_has_time_for_nothing() -> None:
+    pace = _learned(0.01, 0.001, 0.02)
+    pace.prefilled(64, LONGEST_TILE_WAIT_S)
+    size = pace.chunk(4)
+    assert [size.of(left) for left in (1, 20, TILE, 100, BATCH)] == [0] * 5
+    pace.decoded(4, 0.02)
+    assert pace.chunk(4).of(TILE) == TILE
+
+
+def test_what_fits_a_slot_is_not_cut_at_a_tile() -> None:
+    size = ChunkSize(TILE, 20, 90)
+    assert [size.of(left) for left in (7, 63, 64, 90, 91)] == [7, 20, 64, 90, 64]
+
+
+def test_chunks_beside_which_nobody_waits_cost_nobody_a_slot() -> None:
+    pace = _learned(0.01, 0.001, 0.02)
+    before = pace.chunk(4)
+    pace.prefilled(BATCH, 0.138, ALONE)
+    assert not pace.owed
+    assert pace.chunk(4).of(BATCH) == before.of(BATCH)
+    pace.prefilled(20, 0.03)
+    first = pace.owed
+    pace.prefilled(20, 0.03)
+    assert first
     assert pace.owed
 
 

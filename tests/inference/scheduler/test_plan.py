@@ -110,24 +110,24 @@ def test_several_samples_need_their_sequences_at_once() -> None:
 def test_answers_take_a_step_after_each_chunk_and_until_their_share_is_used() -> None:
     running = (_running(1, served=3), _running(2, Phase.PREFILL))
     assert plan(_view(running=running, interrupted=3)) == Decode((1,))
-    assert plan(_view(running=running, interrupted=2)) == Prefill(2, CHUNK)
+    assert plan(_view(running=running, interrupted=2)) == Prefill(((2, CHUNK),))
     assert plan(_view(running=running, interrupted=2, owed=True)) == Decode((1,))
 
 
 def test_a_prompt_is_finished_with_what_is_left_of_it() -> None:
-    assert plan(_view(running=(_running(1, Phase.PREFILL, left=7),))) == Prefill(1, 7)
+    assert plan(_view(running=(_running(1, Phase.PREFILL, left=7),))) == Prefill(((1, 7),))
 
 
 def test_a_prompt_stops_where_a_state_is_kept() -> None:
     running = replace(_running(1, Phase.PREFILL), reach=5)
-    assert plan(_view(running=(running,))) == Prefill(1, 5)
+    assert plan(_view(running=(running,))) == Prefill(((1, 5),))
 
 
 def test_what_is_left_behind_the_last_tile_is_computed_in_small_chunks() -> None:
     size = ChunkSize(2 * TILE, 20)
     for left, tokens in ((300, 128), (100, 100), (64, 64), (63, 20), (7, 7)):
         running = _running(1, Phase.PREFILL, left=left)
-        assert plan(_view(running=(running,), chunk=size)) == Prefill(1, tokens)
+        assert plan(_view(running=(running,), chunk=size)) == Prefill(((1, tokens),))
 
 
 def test_units_of_work_take_turns_with_answers_as_chunks_do() -> None:
@@ -140,11 +140,11 @@ def test_a_jobs_prompt_stands_still_while_a_person_waits_or_prefills() -> None:
     job = _running(1, Phase.PREFILL, priority=JOB)
     person = _running(2, Phase.PREFILL)
     answer = _running(3, served=3)
-    assert plan(_view(running=(job, person))) == Prefill(2, CHUNK)
+    assert plan(_view(running=(job, person))) == Prefill(((2, CHUNK),))
     waits = Waiting(4, "b", PERSON, cells=CELLS + 1)
     assert plan(_view((waits,), (job, answer))) == Decode((3,))
     # Nothing else can run: the job has to get out of the way.
-    assert plan(_view((waits,), (job,))) == Prefill(1, CHUNK)
+    assert plan(_view((waits,), (job,))) == Prefill(((1, CHUNK),))
 
 
 def test_what_finds_no_room_and_can_make_none_is_refused() -> None:
@@ -158,19 +158,61 @@ def test_a_short_prompt_takes_turns_with_a_long_one() -> None:
     long = _running(1, Phase.PREFILL, left=500, served=4)
     short = _running(2, Phase.PREFILL, left=30, served=0)
     middle = _running(3, Phase.PREFILL, left=60, served=0)
-    assert plan(_view(running=(long, short, middle))) == Prefill(2, CHUNK)
+    assert plan(_view(running=(long, short, middle))) == Prefill(((2, CHUNK),))
     short = replace(short, served=5, left=14, reach=14)
-    assert plan(_view(running=(long, short, middle))) == Prefill(1, CHUNK)
-    assert plan(_view(running=(replace(long, served=6), short, middle))) == Prefill(2, 14)
+    assert plan(_view(running=(long, short, middle))) == Prefill(((1, CHUNK),))
+    assert plan(_view(running=(replace(long, served=6), short, middle))) == Prefill(
+        ((2, 14), (3, 2))
+    )
 
 
 def test_a_prompt_waits_for_a_prefix_that_another_one_computes() -> None:
     first = _running(1, Phase.PREFILL, left=500, served=4)
     second = _running(2, Phase.PREFILL, left=30, behind=True)
-    assert plan(_view(running=(first, second))) == Prefill(1, CHUNK)
-    assert plan(_view(running=(second,))) == Prefill(2, CHUNK)
+    assert plan(_view(running=(first, second))) == Prefill(((1, CHUNK),))
+    assert plan(_view(running=(second,))) == Prefill(((2, CHUNK),))
     # Even where that is a job: its prefix is what the person waits for.
-    assert plan(_view(running=(replace(first, priority=JOB), second))) == Prefill(1, CHUNK)
+    assert plan(_view(running=(replace(first, priority=JOB), second))) == Prefill(((1, CHUNK),))
+
+
+def test_what_a_chunk_has_room_for_is_filled_with_the_next_prompts() -> None:
+    first = _running(1, Phase.PREFILL, left=6)
+    second = _running(2, Phase.PREFILL, left=6)
+    third = _running(3, Phase.PREFILL, left=9)
+    view = _view(running=(first, second, third))
+    assert plan(view) == Prefill(((1, 6), (2, 6), (3, 4)))
+    served = replace(first, served=2, left=7, reach=7)
+    assert plan(replace(view, running=(served, second, third))) == Prefill(((2, 6), (1, 7), (3, 3)))
+    # Where a batch is split by the lengths in it, only equal ones share it, and none is cut.
+    assert plan(replace(view, equal_parts=True)) == Prefill(((1, 6), (2, 6)))
+    small = replace(view, equal_parts=True, chunk=ChunkSize(10, 10))
+    assert plan(small) == Prefill(((1, 6),))
+    assert plan(replace(small, chunk=ChunkSize(4, 4))) == Prefill(((1, 4),))
+
+
+@pytest.mark.parametrize(
+    "other", [{"priority": JOB}, {"adapter": "x"}, {"prefix": "tools"}, {"phase": Phase.WORK}]
+)
+def test_prompts_of_another_kind_or_with_the_same_prefix_to_compute_do_not_share_a_batch(
+    other: dict[str, object],
+) -> None:
+    first = _running(1, Phase.PREFILL, left=6, prefix="tools")
+    second = replace(_running(2, Phase.PREFILL, left=6), **other)  # type: ignore[arg-type]
+    assert plan(_view(running=(first, second))) == Prefill(((1, 6),))
+
+
+def test_a_slot_goes_on_while_there_is_time_for_all_that_a_prompt_has_left() -> None:
+    answer, prompt = _running(1, served=3), _running(2, Phase.PREFILL, left=9)
+    view = _view(running=(answer, prompt), interrupted=3, owed=True)
+    assert plan(view) == Prefill(((2, 9),))
+    assert plan(replace(view, chunk=ChunkSize(8, 8))) == Decode((1,))
+    assert plan(replace(view, chunk=ChunkSize(0, 0))) == Decode((1,))
+    # Its answers' first group has taken its step: the slot is over.
+    other = _running(3, adapter="x", served=4)
+    assert plan(replace(view, running=(answer, prompt, other))) == Decode((1,))
+    # Work has no end to be seen.
+    work = _running(2, Phase.WORK)
+    assert plan(replace(view, running=(answer, work))) == Decode((1,))
 
 
 def test_answers_with_different_adapters_take_turns() -> None:
@@ -252,8 +294,8 @@ class _World:
                 self.ended.append(number)
             case Admit(number):
                 self._admit(number)
-            case Prefill(number, tokens):
-                self._prefill(number, tokens)
+            case Prefill(parts):
+                self._prefill(parts)
             case Decode(numbers):
                 self._decode(numbers)
             case Work() | MakeRoom() | Refuse():
@@ -278,13 +320,19 @@ class _World:
                 self.overtaken[other] = self.overtaken.get(other, 0) + 1
                 assert self.overtaken[other] <= OVERTAKEN_AT_MOST
 
-    def _prefill(self, number: int, tokens: int) -> None:
-        request = self.running[number]
-        assert 0 < tokens <= min(CHUNK, request.prompt)
-        request.prompt -= tokens
-        self.interrupted = self.served[number] = self.steps
-        if request.prompt == 0:
-            request.phase = Phase.DECODE
+    def _prefill(self, parts: tuple[tuple[int, int], ...]) -> None:
+        assert sum(tokens for _, tokens in parts) <= CHUNK
+        requests = [self.running[number] for number, _ in parts]
+        assert len({(one.adapter, one.waiting.priority) for one in requests}) == 1
+        assert len({number for number, _ in parts}) == len(parts)
+        self.interrupted = self.steps
+        for number, tokens in parts:
+            request = self.running[number]
+            assert 0 < tokens <= request.prompt
+            request.prompt -= tokens
+            self.served[number] = self.steps
+            if request.prompt == 0:
+                request.phase = Phase.DECODE
 
     def _decode(self, numbers: tuple[int, ...]) -> None:
         assert len({self.running[number].adapter for number in numbers}) == 1
