@@ -15,9 +15,10 @@ rules follow from llama.cpp's sources; each, when broken, gives silently wrong s
 - if the memory contradicts the books, everything is closed.
 
 A sequence's scores are equal to the bit whenever its tokens are computed in batches of the same
-shape (as many rows, its own at the same place), whatever else the context holds, with three
-exceptions, in which they differ as they do between batch shapes. All come from the order in which
-attention adds up cells (measured on CPUs with flash attention; without it, any placement matters):
+shape (as many rows, its own at the same place; for running states, parts of the same lengths, too),
+whatever else the context holds, with three exceptions, in which they differ as they do between
+batch shapes. All come from the order in which attention adds up cells (measured on CPUs with flash
+attention; without it, any placement matters):
 
 - its cells are not in the order of its tokens: it grew after something that lay before it was
   closed or cut, and took the cells that became free there;

@@ -187,11 +187,11 @@ class Pace:
 
     def _waited(self, seconds: float, due: float, share: float) -> None:
         """Answers waited for so long, and so much is due to them for that."""
-        if self._slot == 0:
-            self._owed = 0.0
-        self._owed += due
-        if share < ALONE:
-            self._slot += seconds
+        if share >= ALONE:
+            self._owed = self._slot = 0.0
+            return
+        self._owed = due if self._slot == 0 else self._owed + due
+        self._slot += seconds
 
     def _seconds(self, tokens: int) -> float:
         """What a chunk should take; from the other line where its own is unknown."""

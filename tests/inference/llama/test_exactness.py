@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pytest
 from homing_inference.llama.model import LoadedModel
+from homing_inference.llama.sequences import Sequences
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.interleaving import OPERATIONS, Interleaving, Line, alone, deltas
+from support.interleaving import OPERATIONS, Interleaving, Line, Part, alone, deltas
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -120,6 +121,42 @@ def test_with_large_batches_they_differ_by_less_than_the_bound(
 ) -> None:
     lives = _lives(tiny, steps, cells=1024, largest=_LARGE)
     _check(tiny, lives, largest=_LARGE, bound=_BOUND_F32)
+
+
+@pytest.mark.parametrize("lengths", [(22, 22, 19), (7, 56), (40, 40, 40), (100, 20)])
+def test_prompts_that_are_computed_together_again_score_the_same(
+    tiny: LoadedModel, lengths: tuple[int, ...]
+) -> None:
+    words = tiny.vocabulary.tokenize(_TEXT)
+    pool = Sequences(tiny, context_tokens=512, cells=1024, sequences=8, threads=1)
+
+    def computed(behind: Sequence[int]) -> list[Scores]:
+        held = [pool.open() for _ in lengths]
+        starts = range(0, 10 * len(lengths), 10)
+        parts = {
+            one: words[start : start + length]
+            for one, start, length in zip(held, starts, lengths, strict=True)
+        }
+        scores = [row.copy() for row in pool.prefill_many(parts, scores_at=held).values()]
+        scores += [row.copy() for row in pool.step(dict.fromkeys(held, 65)).values()]
+        for one in (*held, *behind):
+            pool.close(one)
+        return scores
+
+    first = computed(())
+    assert all(map(np.array_equal, first, computed(())))
+    other = pool.open()
+    pool.prefill(other, words[5:47])
+    again = computed((other,))
+    if sum(lengths) <= _SMALL:
+        assert all(map(np.array_equal, first, again))
+    _check_near(first, again, _BOUND_F32)
+    apart = [
+        alone(tiny, [Part(tuple(words[start : start + length]))], shaped=False)[0]
+        for start, length in zip(range(0, 10 * len(lengths), 10), lengths, strict=True)
+    ]
+    _check_near(first[: len(lengths)], apart, _BOUND_F32)
+    pool.shut()
 
 
 @_SELDOM

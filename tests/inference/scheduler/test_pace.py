@@ -168,6 +168,7 @@ def test_what_fits_a_slot_is_not_cut_at_a_tile() -> None:
 def test_chunks_beside_which_nobody_waits_cost_nobody_a_slot() -> None:
     pace = _learned(0.01, 0.001, 0.02)
     before = pace.chunk(4)
+    pace.prefilled(20, 0.03)  # whoever waited for this has gone meanwhile
     pace.prefilled(BATCH, 0.138, ALONE)
     assert not pace.owed
     assert pace.chunk(4).of(BATCH) == before.of(BATCH)
