@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from homing_inference.llama.vocabulary import Vocabulary
@@ -37,7 +39,7 @@ class Pieces:
         """Read them all."""
         size = vocabulary.size
         self.vocabulary: Final = vocabulary
-        self.texts: Final[tuple[bytes, ...]] = vocabulary.pieces()
+        self.texts: Final[Sequence[bytes]] = vocabulary.pieces
         self.control: Final[NDArray[np.bool_]] = np.fromiter(
             (vocabulary.is_control(token) or vocabulary.ends_turn(token) for token in range(size)),
             dtype=np.bool_,

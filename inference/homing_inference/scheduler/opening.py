@@ -11,6 +11,7 @@ from homing_inference.answers.run import FreeGuard, RunMaker
 from homing_inference.grammar import GrammarEngine, guard_for
 from homing_inference.llama.embedding import Embedder
 from homing_inference.llama.sequences import Sequences
+from homing_inference.machine.resident_memory import give_back_unused
 from homing_inference.machine.thread_share import ThreadShare
 from homing_inference.scheduler.intake import Intake
 from homing_inference.scheduler.pace import Pace
@@ -89,7 +90,7 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
     embedder = functools.cache(lambda: Embedder(model, threads.now()))
     grammars = GrammarEngine(model.vocabulary)
     # It takes about a second, for which the first request with tools would otherwise wait.
-    preparing = threading.Thread(target=grammars.prepare, name="grammars", daemon=True)
+    preparing = threading.Thread(target=_prepare, args=(grammars,), name="grammars", daemon=True)
     preparing.start()
 
     def guard(request: GenerateRequest, prompt: TokenizedPrompt) -> TokenGuard:
@@ -131,6 +132,11 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         max_waiting=settings.max_waiting or DEFAULT_WAITING,
         on_close=close,
     )
+
+
+def _prepare(grammars: GrammarEngine) -> None:
+    grammars.prepare()
+    give_back_unused()  # of loading the model, too
 
 
 def _store(settings: EngineSettings, sequences: Sequences) -> PrefixFiles | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -38,22 +39,27 @@ class TokenTexts:
         order = sorted((token for token, text in enumerate(pieces) if text), key=pieces.__getitem__)
         self.piece: Final = vocabulary.piece
         """A token's bytes."""
-        self._tokens: Final = order
-        self._texts: Final = [pieces[token] for token in order]
-        self.longest: Final[int] = max(map(len, self._texts), default=0)
+        self._tokens: Final = array("i", order)
+        self.longest: Final[int] = max(map(len, pieces), default=0)
         """Bytes of the longest text."""
 
     def exactly(self, text: bytes) -> Iterator[int]:
         """The tokens with this text."""
-        place = bisect_left(self._texts, text)
-        while place < len(self._texts) and self._texts[place] == text:
-            yield self._tokens[place]
-            place += 1
+        for token in self._from(text):
+            if self.piece(token) != text:
+                return
+            yield token
 
     def beyond(self, text: bytes) -> Iterator[int]:
         """The tokens whose text begins with this one and goes on."""
-        place = bisect_left(self._texts, text)
-        while place < len(self._texts) and self._texts[place].startswith(text):
-            if self._texts[place] != text:
-                yield self._tokens[place]
-            place += 1
+        for token in self._from(text):
+            piece = self.piece(token)
+            if not piece.startswith(text):
+                return
+            if piece != text:
+                yield token
+
+    def _from(self, text: bytes) -> Iterator[int]:
+        """The tokens in order, from the first that is not before a text on."""
+        for place in range(bisect_left(self._tokens, text, key=self.piece), len(self._tokens)):
+            yield self._tokens[place]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_inference.machine.resident_memory import resident_bytes
+from homing_inference.machine.resident_memory import give_back_unused, resident_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,3 +26,11 @@ def test_without_the_kernel_it_is_the_most_so_far(tmp_path: Path, content: str |
     if content is not None:
         statm.write_text(content)
     assert resident_bytes(statm) in _SANE
+
+
+def test_memory_that_is_not_used_goes_back_and_what_is_used_stays() -> None:
+    kept = [bytes(100) for _ in range(1000)]
+    before = resident_bytes()
+    give_back_unused()
+    assert resident_bytes() <= before + (1 << 20)
+    assert kept == [bytes(100)] * 1000
