@@ -86,7 +86,8 @@ class ScoreIntake:
             HomingError: as for `scoring`.
         """
         free = dataclasses.replace(request, messages=content_free(request.messages), owner="")
-        prompt = self._prompt(free)
+        # Nobody goes on behind these words, so no state of them is kept.
+        prompt = dataclasses.replace(self._prompt(free), cuts=())
         key = _key(free, prompt)
         if key in self._coming or self._baselines.get(key) is not None:
             return []
@@ -124,14 +125,17 @@ class ScoreIntake:
             msg = f"the request would take {count} tokens, but the model holds "
             msg += f"{self._context_tokens}, a tool's name included"
             raise TooLongError(msg, "Shorten it, or offer fewer tools.")
+        until = max((prompt.prefix_tokens, *prompt.cuts))
         demand = Demand(
             owner=request.owner,
             priority=request.priority,
             adapter=request.adapter,
-            tokens=prompt.tokens,
+            # What the scorer computes is no part of it. So it is another prompt than that of an
+            # answer to the same words, and begins with whatever state that has left.
+            tokens=prompt.tokens[: until + 1],
             prefix_tokens=prompt.prefix_tokens,
             cuts=prompt.cuts,
-            until=max((prompt.prefix_tokens, *prompt.cuts)),
+            until=until,
             cells=count,
             sha256=prompt.prefix_sha256,
         )

@@ -605,6 +605,24 @@ def test_what_scores_are_compared_with_is_computed_once_a_prefix_is_pinned() -> 
     assert sum(one.prefill for one in memory.log) <= 3
 
 
+def test_scores_behind_an_answered_prompt_begin_with_the_state_that_it_left() -> None:
+    scheduler, memory = fake_scheduler(chat=choose(HERMES))
+    words = "river " * 20
+    asked = dataclasses.replace(_ask(words, 5, owner="ann"), tools=TOOLS)
+    _submit(scheduler, asked)
+    step_all(scheduler)
+    known = scheduler.state.warm[0].tokens
+    memory.log.clear()
+    told = [_scored(scheduler, _score(words, owner=owner)) for owner in ("ann", "bob")]
+    step_all(scheduler)
+    (hers,), (his,) = told
+    assert isinstance(hers, ToolScores)
+    assert isinstance(his, ToolScores)
+    assert hers.cached_tokens > known + len(words)
+    assert his.cached_tokens == known
+    assert hers.names == his.names
+
+
 def test_scores_while_answers_are_written_take_no_sequence_from_them() -> None:
     scheduler, memory = fake_scheduler(chat=choose(HERMES), max_sequences=2)
     _endless(memory)
