@@ -212,13 +212,12 @@ class Sequences:
         None if it does not fit: no sequence or no room is free, or it belongs to other tokens,
         another adapter, model or build, or is damaged. Then nothing changed.
         """
-        wanted = list(tokens)
         most = min(self._pool.room, self.context_tokens)
-        fits = 0 < len(wanted) <= most and self._seal.fits(state, wanted, self._adapter)
+        fits = 0 < len(tokens) <= most and self._seal.fits(state, tokens, self._adapter)
         if not fits or not self.free_sequences:
             return None
         sequence = self.open(pinned=pinned)
-        held = Held(wanted, self._adapter)
+        held = Held(list(tokens), self._adapter)
         return sequence if self._pool.load(sequence, held, state, SEAL_BYTES) else None
 
     def use_adapter(self, name: str) -> None:
