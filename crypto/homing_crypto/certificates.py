@@ -10,6 +10,7 @@ because a device could otherwise mint certificates that the roots bundle accepts
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
@@ -119,6 +120,7 @@ def check_certificate(der: bytes) -> CheckedCertificate:
         _refuse("it cannot be read", error)
 
 
+@functools.lru_cache(maxsize=256)  # each call of a device brings the same; what it says is constant
 def check_pem_certificate(pem: bytes) -> CheckedCertificate:
     """The same for PEM, as gRPC hands over the caller's certificate.
 

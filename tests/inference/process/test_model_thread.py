@@ -188,6 +188,7 @@ def test_it_says_how_busy_it_is_when_that_changes_but_not_too_often() -> None:
     (first,) = rig.busy()
     assert (first.running, first.waiting) == (0, 0)
     assert first.memory_bytes > 1 << 20
+    rig.now += LONGEST_S
     rig.scheduler.state = EngineState(running=1, waiting=2, warm=(WARM,))
     rig.turn()
     assert rig.busy() == []
@@ -198,9 +199,38 @@ def test_it_says_how_busy_it_is_when_that_changes_but_not_too_often() -> None:
     assert second.warm == ((WARM.tokens, WARM.sha256),)
 
 
+def test_what_is_over_at_once_is_not_worth_a_report() -> None:
+    rig = Rig()
+    rig.turn()
+    rig.busy()
+    for state in (EngineState(running=1), EngineState()):
+        rig.scheduler.state = state
+        rig.now += SHORTEST_S / 2
+        rig.turn()
+    assert rig.busy() == []
+    rig.scheduler.state = EngineState(decode_tokens_per_second=50.0)
+    rig.now += SHORTEST_S
+    rig.turn()
+    (report,) = rig.busy()
+    assert report.decode_tokens_per_second == 50.0
+
+
+def test_changes_that_never_stop_do_not_keep_it_silent() -> None:
+    rig = Rig()
+    rig.turn()
+    rig.busy()
+    for running in range(1, 6):
+        rig.scheduler.state = EngineState(running=running)
+        rig.turn()
+        rig.now += SHORTEST_S / 4
+    assert [report.running for report in rig.busy()] == [5]
+
+
 def test_while_it_works_it_never_falls_silent() -> None:
     rig = Rig()
-    rig.scheduler.state = EngineState(running=1)
+    rig.scheduler.state = EngineState(running=1, decode_tokens_per_second=40.0)
+    rig.turn()
+    rig.now += SHORTEST_S
     rig.turn()
     assert len(rig.busy()) == 1
     rig.scheduler.state = replace(rig.scheduler.state, decode_tokens_per_second=50.0)
@@ -216,6 +246,8 @@ def test_while_it_works_it_never_falls_silent() -> None:
 def test_with_nothing_to_do_it_says_so_once_and_waits_for_a_command() -> None:
     rig = Rig()
     rig.scheduler.state = EngineState(running=1)
+    rig.turn()
+    rig.now += SHORTEST_S
     rig.turn()
     rig.scheduler.state = EngineState()
     rig.now += SHORTEST_S
