@@ -91,15 +91,21 @@ async def measure_bandwidth(models: Models, results: Results) -> None:
 
 
 async def measure_resident(models: Models, results: Results) -> None:
-    """`resident_extra_mb`: the process after eight answers at once, less weights and KV cache."""
+    """`resident_extra_mb`: the process after eight answers at once, less weights and KV cache.
+
+    States of conversations, which are kept in main memory up to a bound, count as extra; how much
+    they are is reported beside it.
+    """
     pool = min(4, SEQUENCES) * CONTEXT
     for name, model in (("bf16", models.bf16), ("q4_k_m", models.q4)):
         async with engine(model) as opened:
             asked = [ask(task(number, 7), tokens=16) for number in range(SEQUENCES)]
-            await follow_all(opened.generate(one) for one in asked)
+            traces = await follow_all(opened.generate(one) for one in asked)
             resident = _resident(opened.pid or 0)
         kv = kv_bytes_a_token(model.path) * pool
         results.add(f"{name}_resident_mb", resident / 1e6)
+        held = sum(one.usage.prompt_tokens + one.usage.completion_tokens for one in traces)
+        results.add(f"{name}_states_mb", kv_bytes_a_token(model.path) * held / 1e6)
         results.add(f"{name}_weights_mb", weight_bytes(model.path) / 1e6)
         results.add(f"{name}_kv_mb", kv / 1e6)
         extra = (resident - weight_bytes(model.path) - kv) / 1e6

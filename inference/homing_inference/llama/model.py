@@ -13,6 +13,7 @@ from homing_inference.llama.library import load_library, native_log
 from homing_inference.llama.load_errors import check_file, load_error
 from homing_inference.llama.state_layout import StateLayout
 from homing_inference.llama.vocabulary import Vocabulary
+from homing_inference.machine.mapped_file import let_go_of
 from homing_inference.machine.memory_room import available_memory, check_room, context_bytes
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class LoadedModel:
         self.handle: object = self._load(path, gpu_layers, on_progress)
         if not self.handle:
             raise load_error(path, native_log.errors())
+        let_go_of(path)
         self.vocabulary: Final = Vocabulary(
             self.library, self.library.llama_model_get_vocab(self.handle)
         )
