@@ -213,8 +213,8 @@ def _add_vocabulary(writer: Any, template: str, shape: Shape) -> None:  # noqa: 
         + [_USER_DEFINED] * len(USER_TOKENS)
         + [_UNUSED] * len(unused)
     )
-    # The loader wants merges. This one's result is no token, so every byte stays its own.
-    writer.add_token_merges([f"{letters[0]} {letters[1]}"])
+    # The loader wants merges. This one's bytes stand in no UTF-8, so every byte stays its own.
+    writer.add_token_merges([f"{letters[0xFE]} {letters[0xFF]}"])
     writer.add_eos_token_id(_BYTES + CONTROL_TOKENS.index("<|im_end|>"))
     writer.add_pad_token_id(_BYTES + CONTROL_TOKENS.index("<|endoftext|>"))
     writer.add_add_bos_token(False)  # noqa: FBT003  # gguf's own signature

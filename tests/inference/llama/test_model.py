@@ -12,7 +12,7 @@ from homing_inference.answers.prompts import PromptWriter
 from homing_inference.formats.select import choose
 from homing_inference.llama.library import NativeLog
 from homing_inference.llama.model import LoadedModel
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def test_the_marks_of_turns_and_calls_are_control_texts(model: LoadedModel) -> N
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60))
+@example("\x00\x01")
 def test_any_text_comes_back_from_its_tokens(model: LoadedModel, text: str) -> None:
     tokens = model.vocabulary.tokenize(text)
     back = b"".join(model.vocabulary.piece(token) for token in tokens)
