@@ -94,7 +94,8 @@ async def measure_resident(models: Models, results: Results) -> None:
     """`resident_extra_mb`: the process after eight answers at once, less weights and KV cache.
 
     States of conversations, which are kept in main memory up to a bound, count as extra; how much
-    they are is reported beside it.
+    they are is reported beside it. So is how much of the file is resident: rows of the embedding
+    that no prompt had, and tensors that are computed with in a copy, are not.
     """
     pool = min(4, SEQUENCES) * CONTEXT
     for name, model in (("bf16", models.bf16), ("q4_k_m", models.q4)):
@@ -102,10 +103,12 @@ async def measure_resident(models: Models, results: Results) -> None:
             asked = [ask(task(number, 7), tokens=16) for number in range(SEQUENCES)]
             traces = await follow_all(opened.generate(one) for one in asked)
             resident = _resident(opened.pid or 0)
+            of_file = _resident_of(opened.pid or 0, model.path)
         kv = kv_bytes_a_token(model.path) * pool
         results.add(f"{name}_resident_mb", resident / 1e6)
         held = sum(one.usage.prompt_tokens + one.usage.completion_tokens for one in traces)
         results.add(f"{name}_states_mb", kv_bytes_a_token(model.path) * held / 1e6)
+        results.add(f"{name}_file_resident_mb", of_file / 1e6)
         results.add(f"{name}_weights_mb", weight_bytes(model.path) / 1e6)
         results.add(f"{name}_kv_mb", kv / 1e6)
         extra = (resident - weight_bytes(model.path) - kv) / 1e6
@@ -115,3 +118,15 @@ async def measure_resident(models: Models, results: Results) -> None:
 def _resident(pid: int) -> int:
     pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _resident_of(pid: int, path: Path) -> int:
+    """Bytes of a mapped file that are resident."""
+    found, inside = 0, False
+    for line in Path(f"/proc/{pid}/smaps").read_text("utf-8").splitlines():
+        name, _, rest = line.partition(":")
+        if " " in name:  # a mapping begins
+            inside = line.endswith(str(path.resolve()))
+        elif inside and name == "Rss":
+            found += int(rest.split()[0]) * 1024
+    return found
