@@ -73,7 +73,7 @@ class ScoreIntake:
             done(outcome)
 
         asked = self._task(request, prompt, LOOKED_AT, spare, told)
-        return [*self.baseline(request, spare), asked]
+        return [asked] if self._knows(key) else [*self.baseline(request, spare), asked]
 
     def baseline(self, request: ScoreRequest, spare: Spare) -> list[Scoring]:
         """The task that computes what scores of such requests are compared with; none if known.
@@ -89,7 +89,7 @@ class ScoreIntake:
         # Nobody goes on behind these words, so no state of them is kept.
         prompt = dataclasses.replace(self._prompt(free), cuts=())
         key = _key(free, prompt)
-        if key in self._coming or self._baselines.get(key) is not None:
+        if self._knows(key):
             return []
 
         def told(outcome: ToolScores | HomingError) -> None:
@@ -100,6 +100,10 @@ class ScoreIntake:
         task = self._task(free, prompt, BASELINE_FLOOR, spare, told)
         self._coming.add(key)
         return [task]
+
+    def _knows(self, key: BaselineKey) -> bool:
+        """Whether what scores are compared with is known or about to be."""
+        return key in self._coming or self._baselines.get(key) is not None
 
     def _prompt(self, request: ScoreRequest) -> TokenizedPrompt:
         return self._writer.prompt(
