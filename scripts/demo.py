@@ -135,7 +135,7 @@ class Home:
             "HOMING_DATA_DIR": str(self.folder),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             # Here both say when their models compute, and so share the cores.
-            "XDG_RUNTIME_DIR": str(self.folder.parent),
+            "XDG_RUNTIME_DIR": str(self.folder),
         }
 
     def command(self, program: str, *arguments: str) -> list[str]:

@@ -65,8 +65,8 @@ class ModelSection:
         if not 1 <= self.max_sequences <= 16:  # noqa: PLR2004  # far beyond what a phone can do
             msg = "model.max_sequences is not between 1 and 16"
             raise ValueError(msg)
-        if self.threads < 0:
-            msg = "model.threads is negative; 0 lets the engine choose"
+        if not 0 <= self.threads <= 512:  # noqa: PLR2004  # the most that llama.cpp takes
+            msg = "model.threads is not between 0 and 512; 0 lets the engine choose"
             raise ValueError(msg)
         if min(self.checkpoint_mib, self.state_mib) < 0:
             msg = "model.checkpoint_mib and state_mib are at least 0"

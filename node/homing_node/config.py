@@ -16,6 +16,9 @@ from homing_inference.upstream.server import UpstreamServer
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
 DEFAULT_PORT: Final = 47100
 _MOST_PORT = 65535
+_MOST_CONTEXT = 1 << 22
+_MOST_THREADS = 512
+_MOST_MIB = 1 << 26
 _LEAST_CONTEXT = 512
 _MOST_SEQUENCES = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
@@ -115,20 +118,7 @@ class ModelSection:
 
     def __post_init__(self) -> None:
         """Check the ranges and names."""
-        for key, number in (
-            ("context_tokens", self.context_tokens),
-            ("cache_tokens", self.cache_tokens),
-        ):
-            if number != 0 and number < _LEAST_CONTEXT:
-                msg = f"model.{key} is below {_LEAST_CONTEXT}; 0 {_ZERO[key]}"
-                raise ValueError(msg)
-        if not 1 <= self.max_sequences <= _MOST_SEQUENCES:
-            msg = f"model.max_sequences is not between 1 and {_MOST_SEQUENCES}"
-            raise ValueError(msg)
-        for key in ("threads", "gpu_layers", "memory_mib", "checkpoint_mib", "state_mib"):
-            if getattr(self, key) < 0:
-                msg = f"model.{key} is negative; 0 {_ZERO[key]}"
-                raise ValueError(msg)
+        self._check_ranges()
         named = [text.strip() for text in self.also]
         if not all(named):
             msg = "model.also holds an empty name"
@@ -140,6 +130,31 @@ class ModelSection:
         for name, path in self.adapters.items():
             if not _NAME.fullmatch(name) or not path.strip():
                 msg = f"model.adapters: {name!r} needs a plain name and the path of a file"
+                raise ValueError(msg)
+
+    def _check_ranges(self) -> None:
+        for key, number in (
+            ("context_tokens", self.context_tokens),
+            ("cache_tokens", self.cache_tokens),
+        ):
+            if number != 0 and not _LEAST_CONTEXT <= number <= _MOST_CONTEXT:
+                msg = (
+                    f"model.{key} is not between {_LEAST_CONTEXT} and {_MOST_CONTEXT:,}; "
+                    f"0 {_ZERO[key]}"
+                )
+                raise ValueError(msg)
+        if self.threads > _MOST_THREADS:
+            msg = f"model.threads is above {_MOST_THREADS}, the most that llama.cpp takes"
+            raise ValueError(msg)
+        if not 1 <= self.max_sequences <= _MOST_SEQUENCES:
+            msg = f"model.max_sequences is not between 1 and {_MOST_SEQUENCES}"
+            raise ValueError(msg)
+        for key in ("threads", "gpu_layers", "memory_mib", "checkpoint_mib", "state_mib"):
+            if getattr(self, key) < 0:
+                msg = f"model.{key} is negative; 0 {_ZERO[key]}"
+                raise ValueError(msg)
+            if getattr(self, key) > _MOST_MIB:
+                msg = f"model.{key} is above {_MOST_MIB:,}, which no machine has"
                 raise ValueError(msg)
 
 

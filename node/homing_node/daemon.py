@@ -16,7 +16,9 @@ from homing_node.assembly import NodeOptions, RunningNode, running_node
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from homing_agent.runtime.model_host import ModelHost, ModelStatus
+    from homing_agent.runtime.model_host import ModelStatus
+
+    from homing_node.models.slots import Slot
 
 _log = get_logger(__name__)
 
@@ -56,7 +58,7 @@ async def run_daemon(options: NodeOptions, spectator: Spectator) -> None:
 
 async def _until_stopped(stop: asyncio.Event, node: RunningNode, spectator: Spectator) -> None:
     stopping = asyncio.create_task(stop.wait())
-    model = asyncio.create_task(_follow_model(node.models.default, spectator))
+    model = asyncio.create_task(_follow_model(node.models.slots[0], spectator))
     try:
         await asyncio.wait({stopping, model}, return_when=asyncio.FIRST_COMPLETED)
         if not stopping.done():
@@ -68,12 +70,15 @@ async def _until_stopped(stop: asyncio.Event, node: RunningNode, spectator: Spec
         await asyncio.gather(stopping, model, return_exceptions=True)
 
 
-async def _follow_model(models: ModelHost, spectator: Spectator) -> None:
-    status = models.status
+async def _follow_model(slot: Slot, spectator: Spectator) -> None:
+    models, status = slot.host, slot.host.status
     while status.phase in {Phase.FETCHING, Phase.LOADING}:
         spectator.model(status)
         status = await models.after(status)
     spectator.model(status)
+    while slot.resident:  # another server may be away for a while; it is asked again
+        status = await models.after(status)
+        spectator.model(status)
     if models.error is not None:
         raise models.error
 

@@ -74,12 +74,14 @@ class Daemon:
         config: NodeConfig = LOOPBACK,
         spectator: Spectator | None = None,
         announcer: Callable[[Announcement, tuple[str, ...]], FakeAnnouncer] | None = None,
+        resident: bool = False,
     ) -> None:
         self.engine = FedEngine()
         self.source = HeldSource(self.engine, ready=ready)
         self.watcher = Watcher()
         paths = program_paths("homing-node", "node", folder / "node", environ={})
-        options = NodeOptions(paths, config, only(self.source))
+        models = tuple(replace(model, resident=resident) for model in only(self.source))
+        options = NodeOptions(paths, config, models)
         if announcer is not None:
             options = replace(options, announcer=announcer)
         self.task = asyncio.create_task(run_daemon(options, spectator or self.watcher))
@@ -125,6 +127,19 @@ async def test_a_model_that_fails_ends_it_with_the_reason(tmp_path: Path) -> Non
     with pytest.raises(UnavailableError, match="hub does not answer"):
         await asyncio.wait_for(daemon.task, 30)
     assert daemon.watcher.phases[-1] is Phase.FAILED
+
+
+async def test_a_server_that_is_away_does_not_end_it(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path, ready=False, resident=True)
+    node = await daemon.up()
+    await within(daemon.source.asked.wait())
+    daemon.source.finish(UnavailableError("the model server does not answer", "Start it."))
+    with pytest.raises(UnavailableError, match="does not answer"):
+        await within(node.models.settled())
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(daemon.task, 30)
+    assert daemon.watcher.phases[-1] is Phase.FAILED
+    assert daemon.watcher.told_to_stop.is_set()
 
 
 async def test_systemd_hears_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,8 +50,13 @@ class DataDirLock:
             os.close(descriptor)
             msg = f"another {owner} on the data directory {paths.data_dir}"
             raise ConflictError(msg, "Stop it first, or choose another --data-dir.") from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {paths.program}\n".encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()} {paths.program}\n".encode(), 0)
+        except OSError as error:
+            os.close(descriptor)
+            msg = f"{path} cannot be written: {error.strerror or 'the system refused it'}"
+            raise UsageError(msg, "Make room, or choose another folder with --data-dir.") from error
         return cls(path, descriptor)
 
     def release(self) -> None:

@@ -220,5 +220,7 @@ class ModelHost:
 
     def _fail(self, last: ModelStatus, error: HomingError) -> None:
         self.error = error
-        _log.error("model.failed", model=last.name, code=error.code.value, what=error.what)
+        # A want of room, or a server that is away, passes; the others want somebody's attention.
+        entry = _log.info if error.retryable else _log.error
+        entry("model.failed", model=last.name, code=error.code.value, what=error.what)
         self._set(replace(last, phase=Phase.FAILED, step="", done=0, total=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 _READ_BYTES: Final = 1 << 16
+_WARNING: Final = re.compile(r'^\{.*"level": ?"(?:warning|error|critical)"')
+"""A line of the child's own log, see `worker`, that somebody should see."""
 _MAX_LINE: Final = 2000
 _KEPT_LINES: Final = 3
 
@@ -133,7 +136,8 @@ class ChildProcess:
             rest = rest[-_MAX_LINE:]
             for line in lines:
                 last.append(line[:_MAX_LINE].decode("utf-8", "replace"))
-                _log.debug("engine.output", pid=self.pid, what=last[-1])
+                entry = _log.warning if _WARNING.search(last[-1]) else _log.debug
+                entry("engine.output", pid=self.pid, what=last[-1])
         status = await self._process.wait()
         entry = _log.warning if self.crashed else _log.debug
         entry("engine.ended", pid=self.pid, status=status, what=" | ".join(last))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_IDLE: Final = 10_000
 """Chunks in a row in which nothing was written."""
-_OVERRUN: Final = 8
+_OVERRUN: Final = 2
 """A server that sends more than so many pieces for each token that was asked for has no end."""
 _OVERRUN_LEAST: Final = 64
 _CUT: Final = frozenset({"length", "max_tokens"})
