@@ -66,7 +66,7 @@ class Watcher:
 class Daemon:
     """`run_daemon` as a task."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each has a default but the first
         self,
         folder: Path,
         *,
