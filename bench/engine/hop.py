@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -52,13 +53,15 @@ async def measure_hop(models: Models, results: Results) -> None:
     alternates, because whoever comes first finds the caches as the round before left them. What the
     way costs without the model's own computing is kept beside it as `hop_outside_model_ms`.
     """
+    # One thread loads and computes, as in the child process.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     for _ in range(LIVES):
-        bare = _bare(models)
+        bare = await asyncio.to_thread(_bare, models)
         try:
             async with _node() as calls:
                 await _live(bare, calls, results)
         finally:
-            bare.close()
+            await asyncio.to_thread(bare.close)
 
 
 async def _live(bare: Scheduler, calls: NodeCalls, results: Results) -> None:
