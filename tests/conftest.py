@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 from homing_inference.catalog.resolve import ensure
 from homing_inference.catalog.store import Store
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 _MODEL_FIXTURES = frozenset({"stand_in_phone", "stand_in_bf16"})
 
