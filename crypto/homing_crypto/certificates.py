@@ -148,6 +148,9 @@ def _checked(certificate: x509.Certificate, der: bytes) -> CheckedCertificate:
         _refuse("its version is wrong")
     if certificate.signature_algorithm_oid != SignatureAlgorithmOID.ECDSA_WITH_SHA256:
         _refuse("its signature algorithm is wrong")
+    # The parser lets the signature's bit string leave out a last bit that is 0: another encoding.
+    if der[-len(certificate.signature) - 1] != 0:
+        _refuse("its signature is encoded in another way")
     name = _name(device_id)
     if certificate.subject != name or certificate.issuer != name:
         _refuse("its name is not its device id")

@@ -121,6 +121,15 @@ def test_random_bytes_are_refused_cleanly(raw: bytes) -> None:
         check_pem_certificate(raw)
 
 
+def test_a_signature_that_leaves_out_a_bit_is_another_encoding() -> None:
+    for _ in range(16):  # of any key's signatures half end in a bit that is 0
+        der = bytearray(make_certificate(KEY).der)
+        length = len(x509.load_der_x509_certificate(bytes(der)).signature)
+        der[-length - 1] = 1
+        with pytest.raises(InvalidDataError):
+            check_certificate(bytes(der))
+
+
 @given(st.integers(0, len(GOOD.der) - 1), st.integers(1, 255))
 def test_one_changed_byte_is_refused_cleanly(place: int, change: int) -> None:
     altered = bytearray(GOOD.der)
