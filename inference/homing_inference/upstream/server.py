@@ -65,9 +65,7 @@ class UpstreamServer:
             raise UsageError(msg, _HINT)
         if parts.username is not None or parts.query or parts.fragment:
             msg = "the address of the model server holds more than host, port and path"
-            raise UsageError(
-                msg, "Put the key into a file (key_file); leave out ? and #."
-            )
+            raise UsageError(msg, "Put the key into a file (key_file); leave out ? and #.")
         if not _PATH.fullmatch(parts.path):
             msg = "the path of the model server cannot be read"
             raise UsageError(msg, _HINT)
