@@ -143,6 +143,7 @@ async def _node() -> AsyncGenerator[NodeCalls]:
             *("run", "--json", "--data-dir", name),
             env=os.environ | {"HOME": name},
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
         )
         try:
             port = 0
