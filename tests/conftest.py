@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from homing_inference.catalog.resolve import ensure
 from homing_inference.catalog.store import Store
 from hypothesis import settings
 
+# A run that was started with nohup ignores it, and so would every program that the tests start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
