@@ -14,7 +14,7 @@ import contextlib
 import os
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 from homing_core.clock import SystemClock
@@ -23,6 +23,7 @@ from homing_core.generation import Failed
 from homing_proto.codec.engine import LoadModel
 
 from homing_inference.engine import EngineInfo, EngineState
+from homing_inference.machine.sizes import PINNED_PREFIXES
 from homing_inference.process.child import STEP_SILENCE_S
 from homing_inference.process.kept_child import LOAD_SILENCE_S, KeptChild, ignore_progress
 from homing_inference.process.restarts import CrashLog
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 _Prefix: TypeAlias = "tuple[tuple[Message, ...], tuple[ToolSpec, ...], Thinking]"
-_REMEMBERED_PREFIXES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class ChildEngine:
         warmed = await child.warm(messages, tools, thinking)
         self._prefixes[warmed.sha256] = tuple(messages), tuple(tools), thinking
         self._prefixes.move_to_end(warmed.sha256)
-        while len(self._prefixes) > _REMEMBERED_PREFIXES:
+        while len(self._prefixes) > PINNED_PREFIXES:
             self._prefixes.popitem(last=False)
         return warmed
 

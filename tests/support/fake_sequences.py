@@ -24,6 +24,7 @@ from homing_inference.answers.prompts import PromptWriter
 from homing_inference.answers.run import RunMaker
 from homing_inference.formats.select import choose
 from homing_inference.llama.segments import Segments
+from homing_inference.machine.sizes import PINNED_PREFIXES
 from homing_inference.scheduler.intake import Intake
 from homing_inference.scheduler.pace import Pace
 from homing_inference.scheduler.scheduler import Scheduler
@@ -31,7 +32,7 @@ from homing_inference.scheduler.score_intake import ScoreIntake
 from homing_inference.scoring.names import NameTries
 from homing_inference.scoring.score_plan import ScorePlanner
 from homing_inference.scoring.token_texts import TokenTexts
-from homing_inference.states.beginnings import PINNED_PREFIXES, Beginnings
+from homing_inference.states.beginnings import Beginnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-# Pure arithmetic: the one module of that package that is of use outside an engine's process.
 from homing_inference.machine.memory_room import context_bytes
+from homing_inference.machine.sizes import engine_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,12 +13,6 @@ if TYPE_CHECKING:
 _MIB: Final = 1 << 20
 _OVERHEAD_BYTES: Final = 150 * _MIB
 """Of an engine's process besides weights, cache and checkpoints."""
-_CONTEXT_TOKENS: Final = 8192
-_SEQUENCES: Final = 8
-_FULL_CONTEXTS: Final = 4
-_FURTHER_SEQUENCES: Final = 4
-"""Beyond those of answers: pinned prefixes, and one to look ahead with."""
-_CHECKPOINT_BYTES: Final = 256 * _MIB
 
 
 def memory_need(  # noqa: PLR0913, PLR0917  # each is a size of its own
@@ -41,11 +35,14 @@ def memory_need(  # noqa: PLR0913, PLR0917  # each is a size of its own
         cache_tokens: that all of them hold together.
         checkpoint_bytes: for conversations to go on with.
     """
-    context = context_tokens or _CONTEXT_TOKENS
-    trained = numbers.get(f"{architecture}.context_length", context)
-    sequences = max_sequences or _SEQUENCES
-    cells = cache_tokens or min(_FULL_CONTEXTS, sequences) * min(context, trained or context)
-    cache = context_bytes(
-        lambda key: numbers.get(f"{architecture}.{key}", 0), cells, sequences + _FURTHER_SEQUENCES
+    sizes = engine_sizes(
+        context_tokens=context_tokens,
+        max_sequences=max_sequences,
+        cache_tokens=cache_tokens,
+        checkpoint_bytes=checkpoint_bytes,
+        trained_context=numbers.get(f"{architecture}.context_length", 0),
     )
-    return size + cache + (checkpoint_bytes or _CHECKPOINT_BYTES) + _OVERHEAD_BYTES
+    cache = context_bytes(
+        lambda key: numbers.get(f"{architecture}.{key}", 0), sizes.cells, sizes.sequences
+    )
+    return size + cache + sizes.checkpoint_bytes + _OVERHEAD_BYTES

@@ -132,9 +132,7 @@ class Answer:
                 case CallNamed():
                     self._named = item
                 case CallParsed():
-                    names = (
-                        self._names.take(self._named.start) if self._names and self._named else ()
-                    )
+                    names = self._seen_names()
                     signals = self._log.call_signals(self._opened, self._named, item, names)
                     events.append(ToolCallEvent(item.call, signals))
                     self._opened = self._named = None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from homing_inference.formats.base import ChatFormat, Prompt
 
 _MARK: Final = re.compile(CONTROL_LIKE)
+_KEPT_HEADS: Final = 8
+"""Beginnings whose tokens are kept: 3,000 tokens take some milliseconds each time."""
 _CUT: Final = "\ufdd1"
 """A noncharacter: Unicode keeps it for use inside a program, text never carries a meaning in it."""
 
@@ -97,6 +100,7 @@ class PromptWriter:
         """Compile the search for control texts."""
         self._chat = chat
         self._vocabulary = vocabulary
+        self._heads: OrderedDict[str, tuple[int, ...]] = OrderedDict()
         self._longest = max((*map(len, controls), LONGEST_CONTROL_LIKE))
         # A look-ahead finds overlapping ones too. What only looks like a control text is cut as
         # well: the format would put a blank into it, and the model would read something else.
@@ -116,7 +120,7 @@ class PromptWriter:
             continue_last=request.continue_last,
         )
         head = rendered.text[: rendered.prefix_length]
-        prefix = self._tokens(head, leading=True)
+        prefix = self._head(head)
         rest = self._tokens(rendered.text[rendered.prefix_length :], leading=not prefix)
         return TokenizedPrompt(
             (*prefix, *rest),
@@ -140,7 +144,7 @@ class PromptWriter:
             [self._defused_tool(tool) for tool in tools],
             thinking,
         )
-        return TokenizedPrefix(tuple(self._tokens(text, leading=True)), _digest(text))
+        return TokenizedPrefix(self._head(text), _digest(text))
 
     def _cuts(self, prompt: Prompt, rest: list[int]) -> list[int]:
         """The prompt's cuts, as places in the tokens of what follows the prefix.
@@ -160,6 +164,16 @@ class PromptWriter:
             if len(places) == text.count(mark[0]) and places[before] > 0:
                 cuts.append(places[before])
         return cuts
+
+    def _head(self, text: str) -> tuple[int, ...]:
+        """What system message and tools are as tokens; the last few are kept, for all begin so."""
+        tokens = self._heads.pop(text, None)
+        if tokens is None:
+            tokens = tuple(self._tokens(text, leading=True))
+        self._heads[text] = tokens
+        while len(self._heads) > _KEPT_HEADS:
+            self._heads.popitem(last=False)
+        return tokens
 
     def _tokens(self, text: str, *, leading: bool) -> list[int]:
         if not text:

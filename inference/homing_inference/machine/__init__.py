@@ -1,1 +1,1 @@
-"""The machine an engine runs on: threads, memory, and the other engines that compute now."""
+"""The machine an engine runs on: threads, memory, sizes, and the other engines that compute now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from homing_inference.answers.prompts import PromptWriter
 from homing_inference.answers.run import FreeGuard, RunMaker
@@ -12,6 +12,7 @@ from homing_inference.grammar import GrammarEngine, guard_for
 from homing_inference.llama.embedding import Embedder
 from homing_inference.llama.sequences import Sequences
 from homing_inference.machine.resident_memory import give_back_unused
+from homing_inference.machine.sizes import engine_sizes
 from homing_inference.machine.thread_share import ThreadShare
 from homing_inference.scheduler.intake import Intake
 from homing_inference.scheduler.pace import Pace
@@ -21,7 +22,7 @@ from homing_inference.scheduler.settings import DEFAULT_WAITING, EngineSettings
 from homing_inference.scoring.names import NameTries
 from homing_inference.scoring.score_plan import ScorePlanner
 from homing_inference.scoring.token_texts import TokenTexts
-from homing_inference.states.beginnings import PINNED_PREFIXES, Beginnings
+from homing_inference.states.beginnings import Beginnings
 from homing_inference.states.prefix_files import DEFAULT_STATE_BYTES, PrefixFiles
 
 if TYPE_CHECKING:
@@ -31,17 +32,6 @@ if TYPE_CHECKING:
     from homing_inference.answers.run import TokenGuard
     from homing_inference.formats.base import ChatFormat
     from homing_inference.llama.model import LoadedModel
-
-DEFAULT_CONTEXT: Final = 8192
-"""Tokens, where nobody says more."""
-DEFAULT_SEQUENCES: Final = 8
-"""Answers that are written at once, where nobody says otherwise."""
-DEFAULT_CHECKPOINT_BYTES: Final = 256 << 20
-"""Main memory for checkpoints, where nobody says otherwise."""
-_SHORTEST_CONTEXT: Final = 256
-_FULL_CONTEXTS: Final = 4
-_FOR_SCORING: Final = 1
-"""Sequences beyond those of answers and pins, so that scoring can always look at one branch."""
 
 
 def open_scheduler(
@@ -66,24 +56,26 @@ def open_scheduler(
 
 
 def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Scheduler:
-    trained = model.facts.trained_context or DEFAULT_CONTEXT
-    wanted = settings.context_tokens or DEFAULT_CONTEXT
-    context_tokens = max(_SHORTEST_CONTEXT, min(wanted, trained))
-    max_sequences = settings.max_sequences or DEFAULT_SEQUENCES
-    cells = settings.cache_tokens or min(_FULL_CONTEXTS, max_sequences) * context_tokens
+    sizes = engine_sizes(
+        context_tokens=settings.context_tokens,
+        max_sequences=settings.max_sequences,
+        cache_tokens=settings.cache_tokens,
+        checkpoint_bytes=settings.checkpoint_bytes,
+        trained_context=model.facts.trained_context,
+    )
     threads = ThreadShare(settings.threads)
     sequences = Sequences(
         model,
-        context_tokens=context_tokens,
-        cells=max(cells, context_tokens),
-        sequences=max_sequences + PINNED_PREFIXES + _FOR_SCORING,
+        context_tokens=sizes.context_tokens,
+        cells=sizes.cells,
+        sequences=sizes.sequences,
         threads=threads.now(),
         adapters=dict(settings.adapters),
     )
     states = Beginnings(
         sequences,
         can_rewind=model.facts.can_rewind,
-        checkpoint_bytes=settings.checkpoint_bytes or DEFAULT_CHECKPOINT_BYTES,
+        checkpoint_bytes=sizes.checkpoint_bytes,
         store=_store(settings, sequences),
     )
     tries = functools.cache(lambda: NameTries(TokenTexts(model.vocabulary)))
@@ -109,9 +101,9 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
     intake = Intake(
         writer,
         RunMaker(chat, model.vocabulary, guard, tries),
-        ScoreIntake(writer, planner, context_tokens),
-        context_tokens=context_tokens,
-        max_sequences=max_sequences,
+        ScoreIntake(writer, planner, sizes.context_tokens),
+        context_tokens=sizes.context_tokens,
+        max_sequences=sizes.max_sequences,
         cells=sequences.cells,
         embed=lambda text: embedder().embed([text])[0],
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from homing_inference.scoring.name_search import SequenceMemory
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -14,23 +16,8 @@ if TYPE_CHECKING:
     from homing_inference.states.prefixes import Pinned
 
 
-class Memory(Protocol):
-    """Of the sequences, what tasks and the scheduler need; see `Sequences`."""
-
-    @property
-    def batch_tokens(self) -> int:
-        """Tokens computed at once."""
-        ...
-
-    @property
-    def score_rows(self) -> int:
-        """Rows of scores that one computation may give."""
-        ...
-
-    @property
-    def free_sequences(self) -> int:
-        """How many more can be opened."""
-        ...
+class Memory(SequenceMemory, Protocol):
+    """Of the sequences, what tasks and the scheduler need beside scoring; see `Sequences`."""
 
     @property
     def cells(self) -> int:
@@ -50,20 +37,6 @@ class Memory(Protocol):
         """Whether it is; a failed computation closes sequences."""
         ...
 
-    def length(self, sequence: int) -> int:
-        """Tokens that it holds."""
-        ...
-
-    def fork(self, source: int) -> int:
-        """A copy that shares its cells."""
-        ...
-
-    def prefill(
-        self, sequence: int, tokens: Sequence[int], *, scores_at: Sequence[int] = ()
-    ) -> list[NDArray[np.float32]]:
-        """Compute tokens behind what it holds."""
-        ...
-
     @property
     def equal_parts(self) -> bool:
         """Whether `prefill_many` gains only where all parts are equally long."""
@@ -73,14 +46,6 @@ class Memory(Protocol):
         self, parts: Mapping[int, Sequence[int]], *, scores_at: Collection[int] = ()
     ) -> dict[int, NDArray[np.float32]]:
         """Compute tokens behind what several sequences hold, as one batch."""
-        ...
-
-    def step(self, tokens: Mapping[int, int]) -> dict[int, NDArray[np.float32]]:
-        """Compute one token of each of several sequences."""
-        ...
-
-    def close(self, sequence: int) -> None:
-        """Free it."""
         ...
 
     def use_adapter(self, name: str) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import InternalError
 
+from homing_inference.machine.sizes import PINNED_PREFIXES
 from homing_inference.states.checkpoints import Checkpoint, Checkpoints
 from homing_inference.states.pins import Pins
 from homing_inference.states.prefixes import Pinned
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from homing_inference.states.pins import Pin
     from homing_inference.states.prefixes import PrefixStore
     from homing_inference.states.sequence_pool import SequencePool
-
-PINNED_PREFIXES: Final = 3
-"""Pins at once. Each takes a sequence id and its tokens' cells, and on hybrid models one state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from homing_core.errors import InvalidDataError, NotFoundError, UsageError
 from homing_core.generation import Thinking, ToolChoice
 from homing_core.messages import Message, Role, TextPart, ThinkingPart, ToolCallPart
 
+from homing_inference.answers.choosing import check_sampling
 from homing_inference.formats.conversation import to_messages, to_tools
 from homing_inference.upstream.served import Kind
 
@@ -149,16 +150,7 @@ def _tool_choice(request: GenerateRequest, kind: Kind) -> object:
 
 
 def _check(request: GenerateRequest, served: Served) -> None:
-    sampling = request.sampling
-    if not 0 <= sampling.temperature < float("inf"):
-        msg = "the temperature is not a number from 0 up"
-        raise UsageError(msg, "Use 0 for the most likely words, or up to about 1.")
-    if not 0 < sampling.top_p <= 1:
-        msg = "top_p is not above 0 and at most 1"
-        raise UsageError(msg, "Use 1 for no limit.")
-    if sampling.top_k < 0 or sampling.max_tokens < 0:
-        msg = "top_k and max_tokens cannot be negative"
-        raise UsageError(msg, "Use 0 for no limit.")
+    check_sampling(request.sampling)
     if not 0 <= request.samples <= MAX_SAMPLES:
         msg = f"{request.samples} answers are more than can be written at once"
         raise UsageError(msg, f"Ask for at most {MAX_SAMPLES}.")

@@ -91,8 +91,8 @@ def test_memory_is_estimated_from_the_metadata() -> None:
         "qwen2.embedding_length": 896,
         "qwen2.context_length": 32768,
     }
-    bare = memory_need(500 * MIB, "qwen2", numbers, 4096, 2, 1, MIB)
-    assert memory_need(500 * MIB, "qwen2", numbers, 4096, 2, 1 + 1024, MIB) - bare == 12 * MIB
+    bare = memory_need(500 * MIB, "qwen2", numbers, 4096, 2, 4096, MIB)
+    assert memory_need(500 * MIB, "qwen2", numbers, 4096, 2, 4096 + 1024, MIB) - bare == 12 * MIB
     chosen = memory_need(500 * MIB, "qwen2", numbers, 0, 0, 0, 0)
     assert chosen == memory_need(500 * MIB, "qwen2", numbers, 8192, 8, 4 * 8192, 256 * MIB)
     assert memory_need(500 * MIB, "", {}, 0, 0, 0, MIB) == (500 + 1 + 150) * MIB

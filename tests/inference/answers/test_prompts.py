@@ -52,9 +52,11 @@ class Letters:
 
     def __init__(self, leading_token: int | None = None) -> None:
         self.leading_token = leading_token
+        self.read: list[str] = []
         self._split = re.compile("(" + "|".join(map(re.escape, CONTROLS)) + ")")
 
     def tokenize(self, text: str) -> list[int]:
+        self.read.append(text)
         tokens: list[int] = []
         for piece in self._split.split(text):
             if piece in CONTROLS:
@@ -135,6 +137,18 @@ def test_a_control_text_over_two_parts_is_none_either() -> None:
 def test_the_character_that_cuts_is_itself_dropped_from_texts() -> None:
     prompt = _writer().prompt(_request(user("a\ufdd1b")))
     assert "user\nab<|im_end|>" in text_of(prompt.tokens)
+
+
+def test_what_all_prompts_begin_with_is_tokenized_once() -> None:
+    letters = Letters()
+    writer = PromptWriter(choose(TEMPLATE), letters, CONTROLS)
+    brief = system("Be brief.")
+    first = writer.prompt(_request(brief, user("Hi")))
+    second = writer.prompt(_request(brief, user("Bye")))
+    assert sum("Be brief." in text for text in letters.read) == 1
+    assert first.prefix_tokens == second.prefix_tokens > 0
+    fresh = PromptWriter(choose(TEMPLATE), Letters(), CONTROLS).prompt(_request(brief, user("Bye")))
+    assert second == fresh
 
 
 def test_warming_and_asking_agree_on_the_prefix() -> None:

@@ -26,8 +26,8 @@ from homing_core.scoring import ScoreRequest, ToolScores
 from homing_core.tools import ToolSpec
 from homing_inference.engine import WarmedPrefix
 from homing_inference.formats.select import choose
+from homing_inference.machine.sizes import PINNED_PREFIXES
 from homing_inference.scheduler.pace import Pace
-from homing_inference.states.beginnings import PINNED_PREFIXES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.engines import TOOLS as ONE_TOOL

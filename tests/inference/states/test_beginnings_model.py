@@ -19,7 +19,8 @@ from homing_inference.answers.prompts import PromptWriter
 from homing_inference.formats.select import choose
 from homing_inference.llama.model import LoadedModel
 from homing_inference.llama.sequences import Sequences
-from homing_inference.states.beginnings import PINNED_PREFIXES, Beginnings
+from homing_inference.machine.sizes import PINNED_PREFIXES
+from homing_inference.states.beginnings import Beginnings
 from homing_inference.states.prefix_files import PrefixFiles
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
