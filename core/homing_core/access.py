@@ -37,6 +37,29 @@ DEFAULT_SCOPES: dict[DeviceRole, frozenset[Scope]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on one device; 0 or empty means no limit of that kind.
+
+    Attributes:
+        tokens_per_day: tokens in 24 hours.
+        concurrent_streams: generations at once.
+        jobs: jobs that have not ended.
+        models: model names.
+        tools: tool name patterns.
+        expires_at: valid until then, seconds since the epoch.
+        hours: hours of use, such as `08:00-22:00`, in the node's time zone.
+    """
+
+    tokens_per_day: int = 0
+    concurrent_streams: int = 0
+    jobs: int = 0
+    models: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    expires_at: int = 0
+    hours: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AccessRule:
     """What a method needs of its caller.
 

@@ -11,7 +11,7 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from homing_core.access import DEFAULT_SCOPES, DeviceRole, Scope
+from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
 from homing_core.errors import (
     ConflictError,
     IntegrityError,
@@ -19,6 +19,7 @@ from homing_core.errors import (
     RefusedError,
     UsageError,
 )
+from homing_core.ids import DeviceId
 from homing_core.labels import clean_label
 
 from homing_crypto.certificates import check_certificate
@@ -26,33 +27,8 @@ from homing_crypto.certificates import check_certificate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from homing_core.ids import DeviceId
-
 MIN_PREFIX = 4
 """Fewer hex digits than this never name a device."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits on one device; 0 or empty means no limit of that kind.
-
-    Attributes:
-        tokens_per_day: tokens in 24 hours.
-        concurrent_streams: generations at once.
-        jobs: jobs that have not ended.
-        models: model names.
-        tools: tool name patterns.
-        expires_at: valid until then, seconds since the epoch.
-        hours: hours of use, such as `08:00-22:00`, in the node's time zone.
-    """
-
-    tokens_per_day: int = 0
-    concurrent_streams: int = 0
-    jobs: int = 0
-    models: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    expires_at: int = 0
-    hours: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +48,11 @@ class PairedDevice:
         revoked_at: when it was revoked; 0 if it is not.
         introduced_by: device id of the node that vouches for it; empty if paired here.
         lease_expires_at: end of that node's word; 0 for none.
+        serial: of the newest introduction of it, or the highest that a peer has pushed.
+        account: the device id under which it is counted and whose work is its own: that of its
+            first key, so that a new key inherits limits, usage and what is under way; empty
+            stands for its own id.
+        retires_at: end of an old key's overlap after a rotation; 0 for a key in use.
     """
 
     id: DeviceId
@@ -86,11 +67,34 @@ class PairedDevice:
     revoked_at: float = 0.0
     introduced_by: str = ""
     lease_expires_at: int = 0
+    serial: int = 0
+    account: str = ""
+    retires_at: int = 0
+
+    @property
+    def owner(self) -> DeviceId:
+        """Whose work and usage this key's is: the account, or itself."""
+        return DeviceId(self.account or self.id)
 
     def live(self, now: float) -> bool:
-        """Whether it may connect at all: not revoked, its lease and its time not run out."""
-        ends = (end for end in (self.lease_expires_at, self.limits.expires_at) if end)
-        return not self.revoked_at and all(now < end for end in ends)
+        """Whether it may connect at all: not revoked; lease, time and overlap not run out."""
+        ends = (self.lease_expires_at, self.limits.expires_at, self.retires_at)
+        return not self.revoked_at and all(now < end for end in ends if end)
+
+
+def shut_out_with(device: PairedDevice, known: Iterable[PairedDevice]) -> tuple[PairedDevice, ...]:
+    """Every entry that a revocation of this device ends, itself first.
+
+    These are all keys of its account, and all devices for which any of them vouches.
+    """
+    everyone = tuple(known)
+    keys = {other.id for other in everyone if other.owner == device.owner} | {device.id}
+    others = (
+        other
+        for other in everyone
+        if other.id != device.id and (other.id in keys or other.introduced_by in keys)
+    )
+    return (device, *others)
 
 
 def scopes_for(role: DeviceRole) -> frozenset[Scope]:

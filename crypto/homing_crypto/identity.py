@@ -34,12 +34,15 @@ from homing_crypto.private_files import (
     remove_leftovers,
     write_private,
 )
+from homing_crypto.vault import FileMode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
+
+    from homing_crypto.vault import KeyVault
 
 IDENTITY_FILE = "identity.json"
 _VERSION = 1
@@ -91,23 +94,32 @@ class DeviceIdentity:
         return cls(key, make_certificate(key), pair, signature, clock.now())
 
     @classmethod
-    def load_or_create(cls, folder: Path, clock: Clock) -> DeviceIdentity:
+    def load_or_create(
+        cls, folder: Path, clock: Clock, vault: KeyVault | None = None
+    ) -> DeviceIdentity:
         """The identity in `folder`; made and stored (0600 in 0700, durably) if there is none.
 
+        Args:
+            folder: the data directory.
+            clock: for when it was made.
+            vault: how the file is protected; None is by its mode alone.
+
         Raises:
+            RefusedError: the passphrase is wrong or missing.
             ConfigError: folder or file belong to somebody else or are open to others.
             IntegrityError: the file is damaged; it is left as it is.
             UnavailableError: the disk does not let us.
         """
+        vault = vault or FileMode()
         ensure_folder(folder, private=True)
         path = folder / IDENTITY_FILE
         with locked_folder(folder):  # two first starts at once must not make two identities
             content = read_private(path, _MAX_FILE_BYTES)
             if content is not None:
-                return _parse(content, path)
+                return _parse(vault.reveal(content), path)
             remove_leftovers(path)
             identity = cls.generate(clock)
-            write_private(path, _render(identity))
+            write_private(path, vault.protect(_render(identity)))
             return identity
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from homing_crypto.guard import Caller
     from homing_crypto.live_calls import LiveCalls
 
-Authorize: TypeAlias = "Callable[[str, Mapping[str, Iterable[bytes]]], Caller]"
+Authorize: TypeAlias = "Callable[[str, Mapping[str, Iterable[bytes]], str], Caller]"
 """`homing_crypto.guard.Guard.authorize`."""
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -71,12 +71,19 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         authorize: who may call; None lets everyone in who reaches the server at all, which is for
             the pairing server and for local sockets.
         calls: where to track the calls of paired devices; None tracks nothing.
+        address_of: the caller's address from `ServicerContext.peer()`.
     """
 
-    def __init__(self, authorize: Authorize | None, calls: LiveCalls | None = None) -> None:
+    def __init__(
+        self,
+        authorize: Authorize | None,
+        calls: LiveCalls | None = None,
+        address_of: Callable[[str], str] = str,
+    ) -> None:
         """Keep who decides and where calls are tracked."""
         self._authorize = authorize
         self._calls = calls
+        self._address_of = address_of
 
     async def intercept_service(
         self,
@@ -159,12 +166,12 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         if self._authorize is None:
             yield
             return
-        caller = self._authorize(method, context.auth_context())
+        caller = self._authorize(method, context.auth_context(), self._address_of(context.peer()))
         _caller.set(caller)
         if self._calls is None:
             yield
             return
-        with self._calls.track(caller.id, context):
+        with self._calls.track(caller.account, context):
             yield
 
 

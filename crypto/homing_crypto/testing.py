@@ -6,13 +6,12 @@ import dataclasses
 import threading
 from typing import TYPE_CHECKING
 
-from homing_core.access import DeviceRole, Scope
+from homing_core.access import DeviceRole, Limits, Scope
 from homing_core.errors import NotFoundError, UnavailableError
 from homing_core.testing import FakeClock
 
 from homing_crypto.certificates import check_certificate
 from homing_crypto.devices import (
-    Limits,
     PairedDevice,
     checked_device,
     granted,
@@ -20,6 +19,7 @@ from homing_crypto.devices import (
     merged,
     repeated,
     scopes_for,
+    shut_out_with,
 )
 from homing_crypto.identity import DeviceIdentity
 from homing_crypto.nodes import (
@@ -33,8 +33,13 @@ from homing_crypto.nodes import (
 from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from homing_core.canonical import JsonValue
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
+
+    from homing_crypto.audit.records import AuditKind
 
 
 def throwaway_identity() -> DeviceIdentity:
@@ -110,12 +115,15 @@ class MemoryTrustStore:
         found = self._known().values()
         return tuple(sorted(found, key=lambda device: (device.paired_at, device.id)))
 
-    def revoke(self, device_id: DeviceId) -> PairedDevice:
+    def revoke(self, device_id: DeviceId) -> tuple[PairedDevice, ...]:
         """See `TrustStore.revoke`."""
+        now = self._clock.now()
         with self._lock:
-            device = self.get(device_id)
-            revoked_at = device.revoked_at or self._clock.now()
-            return self._put(dataclasses.replace(device, revoked_at=revoked_at))
+            concerned = shut_out_with(self.get(device_id), self.devices())
+            return tuple(
+                self._put(dataclasses.replace(device, revoked_at=device.revoked_at or now))
+                for device in concerned
+            )
 
     def grant(
         self, device_id: DeviceId, role: DeviceRole, scopes: frozenset[Scope], limits: Limits
@@ -219,3 +227,30 @@ class MemoryNodeBook:
             if node is not None:
                 self.add(node)
             self._pending.pop(link_id, None)
+
+
+class MemoryAudit:
+    """An `Audit` that forgets.
+
+    Attributes:
+        entries: kind, actor, device and detail of everything recorded, oldest first.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.entries: list[tuple[AuditKind, str, str, dict[str, JsonValue]]] = []
+
+    def record(
+        self,
+        kind: AuditKind,
+        *,
+        actor: str,
+        device: str = "",
+        detail: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        """See `Audit.record`."""
+        self.entries.append((kind, actor, device, dict(detail or {})))
+
+    def kinds(self) -> list[AuditKind]:
+        """What was recorded, oldest first."""
+        return [kind for kind, *_ in self.entries]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from homing_core.access import DeviceRole, Scope
+    from homing_core.access import DeviceRole, Limits, Scope
     from homing_core.ids import DeviceId
 
-    from homing_crypto.devices import Limits, PairedDevice
+    from homing_crypto.devices import PairedDevice
 
 SEEN_RESOLUTION_S = 60.0
 """`touch` writes at most this often for one device, in seconds: a write waits for the disk."""
@@ -63,8 +63,14 @@ class TrustStore(Protocol):
         """Every readable device, revoked ones too, oldest first."""
         ...
 
-    def revoke(self, device_id: DeviceId) -> PairedDevice:
-        """Shut a device out; harmless twice. Live calls are the caller's to end afterwards.
+    def revoke(self, device_id: DeviceId) -> tuple[PairedDevice, ...]:
+        """Shut a device out, with everything that hangs on it; harmless twice.
+
+        All keys of its account go, and all devices for which they vouch. Live calls are the
+        caller's to end afterwards.
+
+        Returns:
+            Every entry concerned, the named one first.
 
         Raises:
             NotFoundError: it is unknown.

@@ -8,20 +8,20 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from homing_core.access import DeviceRole, Scope
+from homing_core.access import DeviceRole, Limits, Scope
 from homing_core.errors import HomingError, IntegrityError, NotFoundError
 from homing_core.ids import DeviceId
 
 from homing_crypto.certificates import check_certificate
 from homing_crypto.database import Database
 from homing_crypto.devices import (
-    Limits,
     PairedDevice,
     checked_device,
     granted,
     match_prefix,
     merged,
     repeated,
+    shut_out_with,
 )
 from homing_crypto.trust import SEEN_RESOLUTION_S
 
@@ -55,7 +55,16 @@ _MIGRATIONS = (
         used_at REAL NOT NULL
     ) STRICT, WITHOUT ROWID
     """,
+    """
+    ALTER TABLE devices ADD COLUMN serial INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE devices ADD COLUMN account TEXT NOT NULL DEFAULT '';
+    ALTER TABLE devices ADD COLUMN retires_at INTEGER NOT NULL DEFAULT 0
+    """,
 )
+
+_REVOKE = "UPDATE devices SET revoked_at = ? WHERE id = ? AND revoked_at = 0"
+_MARKS = ", ".join("?" * 15)
+"""One for each column of a device."""
 
 _log = structlog.get_logger(__name__)
 
@@ -89,7 +98,7 @@ class SqliteTrustStore:
                 return repeated(before, checked, user)
             stored = merged(before, checked)
             connection.execute(
-                "INSERT OR REPLACE INTO devices VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT OR REPLACE INTO devices VALUES ({_MARKS})",  # noqa: S608  # question marks
                 _to_row(stored),
             )
             if link_id:
@@ -127,15 +136,15 @@ class SqliteTrustStore:
                 _log.error("trust.bad_row", device=str(row["id"])[:12])
         return tuple(found)
 
-    def revoke(self, device_id: DeviceId) -> PairedDevice:
+    def revoke(self, device_id: DeviceId) -> tuple[PairedDevice, ...]:
         """See `TrustStore.revoke`."""
+        now = self._clock.now()
         with self._database.write() as connection:
-            # By id alone, so that a row that cannot be read can still be shut out.
-            connection.execute(
-                "UPDATE devices SET revoked_at = ? WHERE id = ? AND revoked_at = 0",
-                (self._clock.now(), device_id),
-            )
-        return self.get(device_id)
+            # By id alone first, so that a row that cannot be read can still be shut out.
+            connection.execute(_REVOKE, (now, device_id))
+            concerned = shut_out_with(self.get(device_id), self.devices())
+            connection.executemany(_REVOKE, [(now, device.id) for device in concerned])
+            return tuple(self.get(device.id) for device in concerned)
 
     def grant(
         self, device_id: DeviceId, role: DeviceRole, scopes: frozenset[Scope], limits: Limits
@@ -204,6 +213,9 @@ def _to_row(device: PairedDevice) -> tuple[str | bytes | int | float, ...]:
         float(device.revoked_at),
         device.introduced_by,
         device.lease_expires_at,
+        device.serial,
+        device.account,
+        device.retires_at,
     )
 
 
@@ -226,6 +238,9 @@ def _from_row(row: sqlite3.Row) -> PairedDevice:
                 revoked_at=row["revoked_at"],
                 introduced_by=row["introduced_by"],
                 lease_expires_at=row["lease_expires_at"],
+                serial=row["serial"],
+                account=row["account"],
+                retires_at=row["retires_at"],
             )
         )
     except (HomingError, ValueError, TypeError, LookupError, AttributeError) as error:

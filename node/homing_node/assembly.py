@@ -16,7 +16,7 @@ from homing_agent.runtime.paths import prepare_data_dir
 from homing_core.clock import SystemClock
 from homing_core.labels import clean_label
 from homing_crypto.credentials import server_credentials
-from homing_crypto.guard import Guard
+from homing_crypto.guard import Guard, ShutOut
 from homing_crypto.identity import DeviceIdentity
 from homing_crypto.live_calls import LiveCalls
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
@@ -24,9 +24,12 @@ from homing_discovery.announcer import ZeroconfAnnouncer
 from homing_discovery.hints import Announcement, instance_token
 
 from homing_node.addresses import dialable
+from homing_node.audit import LoggedAudit
 from homing_node.background import announce, end, sweep, tell_health
 from homing_node.binding import bind_tls
 from homing_node.describe import NodeFacts
+from homing_node.devices.desk import DeviceDesk
+from homing_node.devices.work import NodeWork
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
 from homing_node.models.memory import memory_budget
@@ -144,9 +147,12 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         models = ModelPool(options.models, budget_bytes=budget, clock=clock)
         generations = Generations(GenerationTable(_limits(config), clock), models)
         calls, health = LiveCalls(), Health()
+        audit = LoggedAudit()
 
+        shut_out = ShutOut()
+        desk = DeviceDesk(store, shut_out, NodeWork(calls, generations, models), audit)
         server = main_server(
-            Guard(MAIN_RULES, store, clock),
+            Guard(MAIN_RULES, store, clock, shut_out=shut_out),
             calls,
             NodeService(facts, models, generations),
             InferenceService(generations),
@@ -158,15 +164,10 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         def addresses() -> tuple[str, ...]:
             return dialable(config.listen, port)
 
-        async def revoked(device: DeviceId) -> None:
-            ended = await calls.end_calls(device)
-            await generations.drop_device(device)
-            models.forget(device)  # the engines have been told to stop by now
-            _log.info("device.revoked", device=device, count=ended)
-
         door = PairingDoor(
             identity=identity,
             store=store,
+            desk=desk,
             clock=clock,
             config=config,
             name=facts.name,
@@ -180,7 +181,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 generations=generations,
                 store=store,
                 pairing=door,
-                revoked=revoked,
+                desk=desk,
                 stop=stop,
             ),
             health,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from homing_agent.runtime.logs import get_logger
 from homing_core.addresses import parse_address
 from homing_core.errors import ConflictError, HomingError
+from homing_crypto.audit.records import CONSOLE
 from homing_crypto.credentials import pairing_server_credentials
 from homing_crypto.pairing.link import PairingLink, new_secret
 from homing_crypto.pairing.machine import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from homing_crypto.trust import TrustStore
 
     from homing_node.config import NodeConfig
+    from homing_node.devices.desk import DeviceDesk
 
 LINK_ADDRESSES = 3
 """Addresses in a link: more would make the QR code hard to scan."""
@@ -58,6 +60,7 @@ class PairingDoor:
     Args:
         identity: the node's own.
         store: where a paired device goes; the main port's bundle follows it by itself.
+        desk: told of it.
         clock: for deadlines that people see.
         config: host and port to listen on.
         name: the node's, for people.
@@ -69,6 +72,7 @@ class PairingDoor:
         *,
         identity: DeviceIdentity,
         store: TrustStore,
+        desk: DeviceDesk,
         clock: Clock,
         config: NodeConfig,
         name: str,
@@ -77,6 +81,7 @@ class PairingDoor:
         """Closed."""
         self._identity = identity
         self._store = store
+        self._desk = desk
         self._clock = clock
         self._config = config
         self._name = name
@@ -99,7 +104,7 @@ class PairingDoor:
         self._open = True
         try:
             await self._end_lingering()
-            session = _Session(self._identity, self._store, self._clock, self._name)
+            session = _Session(self._identity, self._store, self._desk, self._clock, self._name)
             async with contextlib.aclosing(self._follow(session, role, seconds)) as events:
                 async for event in events:
                     yield event
@@ -150,10 +155,16 @@ class _Session:
     """One pairing: the machine's state, and what happened as a queue."""
 
     def __init__(
-        self, identity: DeviceIdentity, store: TrustStore, clock: Clock, name: str
+        self,
+        identity: DeviceIdentity,
+        store: TrustStore,
+        desk: DeviceDesk,
+        clock: Clock,
+        name: str,
     ) -> None:
         self._identity = identity
         self._store = store
+        self._desk = desk
         self._clock = clock
         self._name = name
         self._events: asyncio.Queue[PairingEvent] = asyncio.Queue()
@@ -203,6 +214,7 @@ class _Session:
         if not self.paired:
             self.paired = True
             _log.info("pairing.paired", device=stored.id, role=stored.role.value)
+            await self._desk.paired(stored, CONSOLE)
             self._events.put_nowait(Paired(view_device(stored)))
         return answer_to(pairing, attempt, stored)
 

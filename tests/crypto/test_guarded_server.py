@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from homing_core.access import DeviceRole, Scope
+from homing_core.access import DeviceRole, Limits, Scope
 from homing_core.errors import (
     IntegrityError,
     InternalError,
@@ -18,7 +18,6 @@ from homing_core.errors import (
     UnavailableError,
     UnpairedError,
 )
-from homing_crypto.devices import Limits
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import paired_device, throwaway_identity
 from support.guarded import PROMPT, GuardedServer, guarded_server

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_core.access import DeviceRole, Scope
+from homing_core.access import DeviceRole, Limits, Scope
 from homing_core.errors import (
     ConfigError,
     ConflictError,
@@ -27,7 +27,7 @@ from homing_core.errors import (
 )
 from homing_core.ids import DeviceId
 from homing_core.testing import FakeClock
-from homing_crypto.devices import Limits, match_prefix, scopes_for
+from homing_crypto.devices import match_prefix, scopes_for
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
 from homing_crypto.truststore import SqliteTrustStore
 from hypothesis import given
@@ -116,14 +116,43 @@ def test_revoking_shuts_out_and_is_harmless_twice(store: TrustStore, clock: Fake
     store.add(paired_device(ONE))
     store.add(paired_device(TWO))
     clock.advance(5)
-    revoked = store.revoke(ONE.device_id)
+    (revoked,) = store.revoke(ONE.device_id)
     clock.advance(5)
-    assert store.revoke(ONE.device_id) == revoked
+    assert store.revoke(ONE.device_id) == (revoked,)
     assert revoked.revoked_at == clock.now() - 5
     assert not revoked.live(clock.now())
     assert store.roots_pem() == TWO.certificate.pem
     with pytest.raises(RefusedError):
         store.grant(ONE.device_id, DeviceRole.OWNER, frozenset(), Limits())
+
+
+def test_revoking_takes_all_keys_of_a_device_and_all_for_whom_it_vouches(
+    store: TrustStore, clock: FakeClock
+) -> None:
+    home, renewed, guest, other = (throwaway_identity() for _ in range(4))
+    store.add(paired_device(home, DeviceRole.PEER))
+    store.add(dataclasses.replace(paired_device(renewed, DeviceRole.PEER), account=home.device_id))
+    store.add(dataclasses.replace(paired_device(guest), introduced_by=renewed.device_id))
+    store.add(paired_device(other))
+    concerned = store.revoke(home.device_id)
+    assert concerned[0].id == home.device_id
+    assert {device.id for device in concerned} == {
+        home.device_id,
+        renewed.device_id,
+        guest.device_id,
+    }
+    assert not any(device.live(clock.now()) for device in concerned)
+    assert store.roots_pem() == other.certificate.pem
+
+
+def test_a_retired_key_is_let_in_until_its_overlap_ends(
+    store: TrustStore, clock: FakeClock
+) -> None:
+    retires_at = int(clock.now()) + 60
+    store.add(dataclasses.replace(paired_device(ONE), retires_at=retires_at))
+    assert store.roots_pem() == ONE.certificate.pem
+    clock.advance(61)
+    assert store.roots_pem() == b""
 
 
 def test_pairing_a_revoked_device_again_starts_anew(store: TrustStore) -> None:
@@ -466,7 +495,7 @@ def test_another_process_that_writes_for_long_is_a_passing_trouble(path: Path) -
         on_disk.revoke(ONE.device_id)
     other.execute("ROLLBACK")
     other.close()
-    assert on_disk.revoke(ONE.device_id).revoked_at > 0
+    assert on_disk.revoke(ONE.device_id)[0].revoked_at > 0
     on_disk.close()
 
 

@@ -25,6 +25,7 @@ PHONE = {
     "platformdirs",
     "protobuf",
     "rich",
+    "spake2",
     "structlog",
     "typer",
     "tzlocal",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from homing_core.access import DeviceRole
 from homing_core.errors import UsageError
+from homing_crypto.audit.records import CONSOLE
 from homing_proto.codec.access import decode_device_role
 from homing_proto.codec.nodes import encode_load, encode_served_model
 from homing_proto.v1 import control_pb2 as wire
@@ -19,13 +20,13 @@ from homing_node.rpc.device_codec import encode_device, encode_view
 from homing_node.values import Closed, Opened, Paired, PairingEvent, WrongGuess
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Callable
 
     import grpc
-    from homing_core.ids import DeviceId
     from homing_crypto.trust import TrustStore
 
     from homing_node.describe import NodeFacts
+    from homing_node.devices.desk import DeviceDesk
     from homing_node.generations.runner import Generations
     from homing_node.models.pool import ModelPool
 
@@ -53,7 +54,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         generations: how busy it is.
         store: whom it knows.
         pairing: lets a new device in.
-        revoked: ends everything of a device that was just revoked.
+        desk: changes devices.
         stop: asks the daemon to leave.
     """
 
@@ -66,7 +67,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         generations: Generations,
         store: TrustStore,
         pairing: Pairing,
-        revoked: Callable[[DeviceId], Awaitable[None]],
+        desk: DeviceDesk,
         stop: asyncio.Event,
     ) -> None:
         """Keep where to look."""
@@ -76,7 +77,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         self._generations = generations
         self._store = store
         self._pairing = pairing
-        self._revoked = revoked
+        self._desk = desk
         self._stop = stop
 
     async def GetDaemon(  # noqa: N802  # the wire's name
@@ -124,8 +125,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         """Shut a device out: stored first, then everything of it that is under way ends."""
         del context
         device = await asyncio.to_thread(self._store.find, request.id_prefix)
-        device = await asyncio.to_thread(self._store.revoke, device.id)
-        await self._revoked(device.id)
+        device, *_ = await self._desk.revoke(device.id, CONSOLE)
         return wire.RevokePairedDeviceResponse(device=encode_device(device))
 
     async def StopDaemon(  # noqa: N802  # the wire's name

@@ -16,7 +16,8 @@ from homing_proto.v1 import devices_pb2 as wire
 from homing_node.values import DeviceView
 
 if TYPE_CHECKING:
-    from homing_crypto.devices import Limits, PairedDevice
+    from homing_core.access import Limits
+    from homing_crypto.devices import PairedDevice
 
 
 def view_device(device: PairedDevice) -> DeviceView:

@@ -37,7 +37,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
     ) -> AsyncGenerator[wire.GenerateResponse, None]:
         """Start or attach, then stream from the first event."""
         del context
-        log = self._generations.start(current_caller().id, decode_generate_request(request))
+        log = self._generations.start(current_caller().account, decode_generate_request(request))
         async with contextlib.aclosing(self._generations.read(log)) as events:
             async for numbered in events:
                 yield wire.GenerateResponse(event=encode_numbered(numbered))
@@ -48,7 +48,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         """Stream what came after a number."""
         del context
         generation = parse_generation_id(request.generation_id)
-        log = self._generations.find(current_caller().id, generation)
+        log = self._generations.find(current_caller().account, generation)
         async with contextlib.aclosing(self._generations.read(log, request.after_seq)) as events:
             async for numbered in events:
                 yield wire.ResumeResponse(event=encode_numbered(numbered))
@@ -59,7 +59,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         """Forget what the reader has for good."""
         del context
         generation = parse_generation_id(request.generation_id)
-        self._generations.ack(current_caller().id, generation, request.up_to_seq)
+        self._generations.ack(current_caller().account, generation, request.up_to_seq)
         return wire.AckResponse()
 
     async def Cancel(  # noqa: N802  # the wire's name
@@ -68,5 +68,5 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         """End a generation."""
         del context
         generation = parse_generation_id(request.generation_id)
-        was_running = self._generations.cancel(current_caller().id, generation)
+        was_running = self._generations.cancel(current_caller().account, generation)
         return wire.CancelResponse(was_running=was_running)

@@ -6,7 +6,7 @@ served on any of them passes `RpcGuard`, which also turns errors into clear stat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import grpc.aio
 from homing_crypto.rpc_guard import RpcGuard
@@ -21,6 +21,8 @@ from homing_proto.v1 import (
 from homing_node.rpc.node_service import ToolsService
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from homing_crypto.guard import Guard
     from homing_crypto.live_calls import LiveCalls
 
@@ -35,12 +37,17 @@ _PAIRING_BYTES = 64 * 1024
 """A pairing request has about 2 KiB."""
 
 
-def main_server(
+AddTo: TypeAlias = "Callable[[grpc.aio.Server], None]"
+"""Puts one more service on a server."""
+
+
+def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
     guard: Guard,
     calls: LiveCalls,
     node: NodeService,
     inference: InferenceService,
     health: Health,
+    more: Iterable[AddTo] = (),
 ) -> grpc.aio.Server:
     """The server of the main port, for paired devices."""
     server = grpc.aio.server(
@@ -52,6 +59,8 @@ def main_server(
     inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, server)
     node_pb2_grpc.add_ToolsServiceServicer_to_server(ToolsService(), server)
     health.serve_on(server)
+    for add in more:
+        add(server)
     return server
 
 
@@ -67,9 +76,13 @@ def pairing_server(service: PairingService) -> grpc.aio.Server:
     return server
 
 
-def control_server(service: ControlService, health: Health) -> grpc.aio.Server:
+def control_server(
+    service: ControlService, health: Health, more: Iterable[AddTo] = ()
+) -> grpc.aio.Server:
     """The server of the local socket, for the user's own command line."""
     server = grpc.aio.server(interceptors=[RpcGuard(None)])
     control_pb2_grpc.add_NodeControlServiceServicer_to_server(service, server)
     health.serve_on(server)
+    for add in more:
+        add(server)
     return server

@@ -1,0 +1,1 @@
+"""Who may use this node, and how much: changes, limits, usage."""

@@ -1,0 +1,35 @@
+"""What a device has under way on this node, and how all of it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homing_core.ids import DeviceId
+    from homing_crypto.live_calls import LiveCalls
+
+    from homing_node.generations.runner import Generations
+    from homing_node.models.pool import ModelPool
+
+
+class NodeWork:
+    """Calls, generations and what they left in models' memory; a `homing_node.devices.desk.Work`.
+
+    Args:
+        calls: calls under way.
+        generations: generations, waiting ones too.
+        models: whose engines keep conversations' states.
+    """
+
+    def __init__(self, calls: LiveCalls, generations: Generations, models: ModelPool) -> None:
+        """Keep where to look."""
+        self._calls = calls
+        self._generations = generations
+        self._models = models
+
+    async def end(self, account: DeviceId) -> int:
+        """See `Work.end`."""
+        ended = await self._calls.end_calls(account)
+        await self._generations.drop_device(account)
+        self._models.forget(account)  # the engines have been told to stop by now
+        return ended
