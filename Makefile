@@ -13,7 +13,8 @@ ARGS ?=
 # How many times `make soak` repeats the tests.
 ROUNDS ?= 10
 
-.PHONY: help demo test check bench bench-engine bench-phone test-attack soak proto proto-baseline clean distclean
+.PHONY: help demo test check bench bench-engine bench-phone bench-trust test-attack fuzz soak proto proto-baseline
+.PHONY: clean distclean
 .PHONY: node-venv dev-venv models
 
 help: ## Say what each target does (this text).
@@ -39,8 +40,14 @@ bench-engine: dev-venv models ## Measure the engine, also against llama.cpp's ow
 bench-phone: dev-venv models ## Measure how fast the phone answers by itself.
 	@scripts/bench.sh phone
 
+bench-trust: dev-venv ## Measure handshakes, revocation, a flood at the door, and what the door costs.
+	@scripts/bench.sh trust
+
 test-attack: dev-venv models ## Run only the attacks: tests that each try one thing an attacker would.
 	@$(PY) -m pytest -m attack $(ARGS)
+
+fuzz: dev-venv ## Feed garbage to every parser of outside data, SECONDS=60 to each; report what was tried and found.
+	@scripts/fuzz.sh
 
 soak: dev-venv models ## Repeat the tests with fresh random inputs, ROUNDS=10 times; stop at the first failure.
 	@for round in $$(seq $(ROUNDS)); do echo "soak: round $$round of $(ROUNDS)"; \
