@@ -34,7 +34,8 @@ def server_credentials(
 
     Args:
         identity: the node's own.
-        bundle: the certificates to let in (PEM); `TrustStore.roots_pem`. It is asked at every
+        bundle: the certificates to let in (PEM): `TrustStore.roots_pem` without whoever is shut
+            out (`homing_crypto.guard.ShutOut`), stored or not. It is asked at every
             handshake, on a thread of gRPC's, so pairing and revocation need no restart. If it
             raises, nobody gets in: left to itself, gRPC would go on with the previous bundle.
     """

@@ -47,6 +47,9 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 _T = TypeVar("_T")
 
+INTERRUPTED = UnavailableError("the node broke this call off", "Try again.")
+"""What a client is told whose call ended because its handler was cancelled: the node stops."""
+
 _caller: ContextVar[Caller | None] = ContextVar("homing_caller", default=None)
 _log = structlog.get_logger(__name__)
 
@@ -142,7 +145,7 @@ class RpcGuard(grpc.aio.ServerInterceptor):
             with contextlib.closing(work), self._entered(method, context):
                 return await work
         except asyncio.CancelledError:
-            await send_abort(context, _INTERRUPTED)
+            await send_abort(context, INTERRUPTED)
             raise
         except NotImplementedError:
             await _fail(context, _NOT_BUILT, grpc.StatusCode.UNIMPLEMENTED)
@@ -171,11 +174,10 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         if self._calls is None:
             yield
             return
-        with self._calls.track(caller.account, context):
+        with self._calls.track(caller.account, context, caller.id):
             yield
 
 
-_INTERRUPTED = UnavailableError("the node broke this call off", "Try again.")
 _INTERNAL = InternalError("the node failed", "The details are in the node's log.")
 _NOT_BUILT = NotFoundError("this node cannot do that", "Both sides may run different versions.")
 _MALFORMED = ("the request is malformed", "Both sides may run different versions of Homing.")

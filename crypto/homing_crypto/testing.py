@@ -33,7 +33,7 @@ from homing_crypto.nodes import (
 from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from homing_core.canonical import JsonValue
     from homing_core.clock import Clock
@@ -140,10 +140,10 @@ class MemoryTrustStore:
             if device and abs(now - device.last_seen_at) >= SEEN_RESOLUTION_S:
                 self._put(dataclasses.replace(device, last_seen_at=now))
 
-    def roots_pem(self) -> bytes:
+    def roots_pem(self, without: Container[PairedDevice] = ()) -> bytes:
         """See `TrustStore.roots_pem`."""
         now = self._clock.now()
-        live = [device for device in self.devices() if device.live(now)]
+        live = [one for one in self.devices() if one.live(now) and one not in without]
         return b"".join(check_certificate(device.certificate_der).pem for device in live)
 
     def link_used(self, link_id: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from homing_core.access import DeviceRole, Limits, Scope
     from homing_core.ids import DeviceId
 
@@ -92,8 +94,10 @@ class TrustStore(Protocol):
         """Note that the device called now; at most one write in `SEEN_RESOLUTION_S`."""
         ...
 
-    def roots_pem(self) -> bytes:
+    def roots_pem(self, without: Container[PairedDevice] = ()) -> bytes:
         """Certificates of all live devices for TLS; `b""`, which lets nobody in, if none.
+
+        `without` names further devices to leave out: `homing_crypto.guard.ShutOut`.
 
         gRPC takes None for "the system's roots", so it is never None; and one garbled certificate
         would make it drop all later ones, so each is checked on its own.

@@ -27,6 +27,7 @@ from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Container
     from pathlib import Path
 
     from homing_core.clock import Clock
@@ -169,11 +170,13 @@ class SqliteTrustStore:
                     "UPDATE devices SET last_seen_at = ? WHERE id = ?", (now, device_id)
                 )
 
-    def roots_pem(self) -> bytes:
+    def roots_pem(self, without: Container[PairedDevice] = ()) -> bytes:
         """See `TrustStore.roots_pem`."""
         now = self._clock.now()
         return b"".join(
-            _pem(device.certificate_der) for device in self.devices() if device.live(now)
+            _pem(device.certificate_der)
+            for device in self.devices()
+            if device.live(now) and device not in without
         )
 
     def link_used(self, link_id: str) -> bool:
