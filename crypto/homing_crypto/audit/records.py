@@ -17,7 +17,7 @@ NODE: Final = "node"
 
 
 class AuditKind(Enum):
-    """What happened."""
+    """What happened. GAP counts what could not be written, CHECKPOINT stands for what was removed."""
 
     STARTED = "started"
     PAIRED = "paired"
@@ -36,6 +36,8 @@ class AuditKind(Enum):
     RECOVERY_REFUSED = "recovery_refused"
     TOOL_RUN = "tool_run"
     APPROVAL = "approval"
+    GAP = "gap"
+    CHECKPOINT = "checkpoint"
 
 
 class Audit(Protocol):

@@ -1,0 +1,207 @@
+"""Whether a record is whole, and whether it goes on from where somebody saw it last. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from homing_core.errors import HomingError
+
+from homing_crypto.audit.chain import GENESIS, Entry, entry_hash
+from homing_crypto.audit.records import AuditKind
+from homing_crypto.audit.rotation import CERTIFICATE, follow_key, is_node_key_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from homing_crypto.audit.head import Head, SignedHead
+    from homing_crypto.certificates import CheckedCertificate
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What stands for entries that were removed because they were old.
+
+    Attributes:
+        seq: number of the last one that was removed.
+        hash: its hash, hex: the chain goes on from it.
+    """
+
+    seq: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The record is whole.
+
+    Attributes:
+        seq: number of its last entry; 0 if there is none.
+        hash: its hash; `GENESIS` if there is none.
+        removed: how many entries were removed as too old, openly.
+        lost: how many could not be written at their time, as entries say themselves.
+        unvouched: entries from which on another key ran the node without the old one's word.
+    """
+
+    seq: int
+    hash: str
+    removed: int = 0
+    lost: int = 0
+    unvouched: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """It is not.
+
+    Attributes:
+        seq: where.
+        why: for a person, such as "entry 57 was altered".
+    """
+
+    seq: int
+    why: str
+
+
+Verdict: TypeAlias = Verified | Broken
+
+
+def verify(
+    entries: Iterable[Entry],
+    *,
+    checkpoint: Checkpoint | None = None,
+    signed: tuple[SignedHead, CheckedCertificate] | None = None,
+    heads: Sequence[Head] = (),
+) -> Verdict:
+    """Follow the whole chain.
+
+    Args:
+        entries: all that are there, in order.
+        checkpoint: what stands for those that were removed.
+        signed: the head that lies beside the record, which must be its very end, and whose it is.
+        heads: heads that others kept; the record must pass through each.
+    """
+    walk = _Walk(checkpoint)
+    wanted = {head.seq: head for head in heads}
+    for entry in entries:
+        broken = walk.step(entry)
+        if broken is not None:
+            return broken
+        head = wanted.get(entry.seq)
+        if head is not None and not head.names(entry.seq, entry.hash):
+            return Broken(
+                entry.seq,
+                f"entry {entry.seq} is another one than the kept head names: "
+                "the record was written anew",
+            )
+    for head in heads:
+        broken = _reaches(head, walk, checkpoint)
+        if broken is not None:
+            return broken
+    if signed is not None:
+        broken = _signed_end(walk, *signed)
+        if broken is not None:
+            return broken
+    return Verified(
+        walk.seq,
+        walk.hash,
+        removed=checkpoint.seq if checkpoint else 0,
+        lost=walk.lost,
+        unvouched=tuple(walk.unvouched),
+    )
+
+
+def extends(kept: Head, entries: Iterable[Entry]) -> Verdict:
+    """Whether entries follow, one after the other, on the head that somebody kept.
+
+    Args:
+        kept: the head, its hash whole.
+        entries: all that come after it.
+    """
+    return verify(entries, checkpoint=Checkpoint(kept.seq, kept.hash))
+
+
+class _Walk:
+    """Where the walk along the chain is."""
+
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
+        self.seq = checkpoint.seq if checkpoint else 0
+        self.hash = checkpoint.hash if checkpoint else GENESIS
+        self.lost = 0
+        self.signer = ""
+        self.unvouched: list[int] = []
+
+    def step(self, entry: Entry) -> Broken | None:
+        due = self.seq + 1
+        if entry.seq != due:
+            return Broken(due, f"entry {due} is missing")
+        try:
+            computed = entry_hash(entry)
+        except HomingError:
+            computed = ""
+        if computed != entry.hash:
+            return Broken(due, f"entry {due} was altered")
+        if entry.previous != self.hash:
+            return Broken(due, f"entry {due} does not follow entry {self.seq}: one was replaced")
+        self.seq, self.hash = entry.seq, entry.hash
+        return self._meaning(entry)
+
+    def _meaning(self, entry: Entry) -> Broken | None:
+        facts = entry.facts
+        match entry.kind:
+            case AuditKind.GAP.value:
+                lost = facts.get("lost")
+                self.lost += lost if isinstance(lost, int) else 0
+            case AuditKind.STARTED.value if facts.get(CERTIFICATE):
+                certificate = str(facts[CERTIFICATE])
+                if self.signer and certificate != self.signer:
+                    self.unvouched.append(entry.seq)
+                self.signer = certificate
+            case AuditKind.KEY_ROTATED.value if is_node_key_change(facts):
+                try:
+                    self.signer = follow_key(facts, self.signer)
+                except HomingError as error:
+                    return Broken(entry.seq, f"entry {entry.seq}: {error.what}")
+            case _:
+                pass
+        return None
+
+
+def _reaches(head: Head, walk: _Walk, checkpoint: Checkpoint | None) -> Broken | None:
+    if head.seq > walk.seq:
+        return Broken(
+            walk.seq + 1,
+            f"the log ends at {walk.seq}, but its head says {head.seq}: its tail was cut",
+        )
+    if checkpoint is None or head.seq > checkpoint.seq:
+        return None
+    if head.seq < checkpoint.seq:
+        return Broken(
+            head.seq,
+            f"entries up to {checkpoint.seq} were removed as too old, so that a head at "
+            f"{head.seq} cannot be compared",
+        )
+    if head.names(checkpoint.seq, checkpoint.hash):
+        return None
+    return Broken(head.seq, f"entry {head.seq} was another one than the kept head names")
+
+
+def _signed_end(
+    walk: _Walk, signed: SignedHead, certificate: CheckedCertificate
+) -> Broken | None:
+    try:
+        signed.check(certificate)
+    except HomingError as error:
+        return Broken(signed.head.seq, error.what)
+    if walk.signer and certificate.sha256.hex() != walk.signer:
+        return Broken(signed.head.seq, "another key than the record names signed its head")
+    head = signed.head
+    if head.seq > walk.seq:
+        return _reaches(head, walk, None)
+    if head.seq < walk.seq:
+        return Broken(
+            head.seq + 1, f"the head ends at {head.seq}, but the log goes on: it was added to"
+        )
+    if head.hash != walk.hash:
+        return Broken(head.seq, f"entry {head.seq} is another one than its head names")
+    return None
