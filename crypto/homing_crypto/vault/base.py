@@ -1,8 +1,20 @@
-"""How a file of keys is protected on disk: the boundary, and the plainest way."""
+"""The boundary, and the plainest way."""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Protocol
+
+
+class Protection(Enum):
+    """What keeps whoever holds the disk from the keys on it."""
+
+    FILE = "file"
+    """The file's mode alone: nothing, once the disk is in other hands."""
+    PASSPHRASE = "passphrase"  # noqa: S105  # the name of a way
+    """What its owner knows."""
+    KEYRING = "keyring"
+    """What the system's keyring keeps: as good as the keyring's own protection."""
 
 
 class KeyVault(Protocol):
