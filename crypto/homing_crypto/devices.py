@@ -39,6 +39,7 @@ class PairedDevice:
         id: SHA-256 of its public key.
         certificate_der: its certificate.
         hpke_public_key: where to seal messages for it, raw; empty if it gave none.
+        hpke_signature: its key's word for that; empty if an older Homing paired it.
         name: for people; cleaned.
         role: what it is.
         scopes: what it may do.
@@ -70,6 +71,7 @@ class PairedDevice:
     serial: int = 0
     account: str = ""
     retires_at: int = 0
+    hpke_signature: bytes = field(default=b"", repr=False)
 
     @property
     def owner(self) -> DeviceId:
@@ -82,13 +84,27 @@ class PairedDevice:
         return not self.revoked_at and all(now < end for end in ends if end)
 
 
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A change to what a node knows, decided from all of it.
+
+    Attributes:
+        put: entries to store as they are.
+        drop: entries to delete.
+    """
+
+    put: tuple[PairedDevice, ...] = ()
+    drop: tuple[DeviceId, ...] = ()
+
+
 def shut_out_with(device: PairedDevice, known: Iterable[PairedDevice]) -> tuple[PairedDevice, ...]:
     """Every entry that a revocation of this device ends, itself first.
 
     These are all keys of its account, and all devices for which any of them vouches.
     """
     everyone = tuple(known)
-    keys = {other.id for other in everyone if other.owner == device.owner} | {device.id}
+    keys = {other.id for other in everyone if other.owner == device.owner}
+    keys |= {device.id, device.owner}
     others = (
         other
         for other in everyone
@@ -117,7 +133,7 @@ def merged(existing: PairedDevice | None, new: PairedDevice) -> PairedDevice:
             raise RefusedError(msg, "Only a new pairing at this node brings it back.")
         if not existing.introduced_by:
             return existing
-        if existing.introduced_by != new.introduced_by:
+        if existing.introduced_by != new.introduced_by and existing.live(new.paired_at):
             msg = "another node already vouches for this device"
             raise ConflictError(msg, "Withdraw that introduction first.")
         return replace(new, paired_at=existing.paired_at, last_seen_at=existing.last_seen_at)
@@ -127,6 +143,7 @@ def merged(existing: PairedDevice | None, new: PairedDevice) -> PairedDevice:
         existing,
         certificate_der=new.certificate_der,
         hpke_public_key=new.hpke_public_key,
+        hpke_signature=new.hpke_signature,
         name=new.name,
     )
 

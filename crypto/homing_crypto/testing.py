@@ -33,13 +33,14 @@ from homing_crypto.nodes import (
 from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from homing_core.canonical import JsonValue
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
 
     from homing_crypto.audit.records import AuditKind
+    from homing_crypto.trust import RewriteT
 
 
 def throwaway_identity() -> DeviceIdentity:
@@ -58,6 +59,7 @@ def paired_device(
         id=identity.device_id,
         certificate_der=identity.certificate.der,
         hpke_public_key=identity.hpke.public_bytes,
+        hpke_signature=identity.hpke_signature,
         name=name,
         role=role,
         scopes=scopes_for(role) if scopes is None else scopes,
@@ -131,6 +133,16 @@ class MemoryTrustStore:
         """See `TrustStore.grant`."""
         with self._lock:
             return self._put(granted(self.get(device_id), role, scopes, limits))
+
+    def rewrite(self, decide: Callable[[tuple[PairedDevice, ...]], RewriteT]) -> RewriteT:
+        """See `TrustStore.rewrite`."""
+        with self._lock:
+            decided = decide(self.devices())
+            for device in [checked_device(device) for device in decided.put]:
+                self._put(device)
+            for device_id in decided.drop:
+                self._devices.pop(device_id, None)
+            return decided
 
     def touch(self, device_id: DeviceId) -> None:
         """See `TrustStore.touch`."""

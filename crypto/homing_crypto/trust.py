@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from homing_crypto.devices import Rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
 
     from homing_core.access import DeviceRole, Limits, Scope
     from homing_core.ids import DeviceId
 
     from homing_crypto.devices import PairedDevice
+
+RewriteT = TypeVar("RewriteT", bound=Rewrite)
 
 SEEN_RESOLUTION_S = 60.0
 """`touch` writes at most this often for one device, in seconds: a write waits for the disk."""
@@ -87,6 +91,21 @@ class TrustStore(Protocol):
         Raises:
             NotFoundError: it is unknown.
             RefusedError: it is revoked.
+        """
+        ...
+
+    def rewrite(self, decide: Callable[[tuple[PairedDevice, ...]], RewriteT]) -> RewriteT:
+        """Let something decide from all readable devices, and store what it says: all or nothing.
+
+        Nothing else changes the store meanwhile; `decide` must be quick and not use the store.
+
+        Returns:
+            What was decided; certificates are checked and names cleaned in the store only.
+
+        Raises:
+            InvalidDataError: a certificate is malformed.
+            IntegrityError: it is another device's, or would replace an entry that is unreadable.
+            HomingError: whatever `decide` raised; nothing is stored then.
         """
         ...
 

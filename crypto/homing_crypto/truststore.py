@@ -27,10 +27,12 @@ from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container
+    from collections.abc import Callable, Container
     from pathlib import Path
 
     from homing_core.clock import Clock
+
+    from homing_crypto.trust import RewriteT
 
 TRUST_STORE_FILE = "trust.db"
 _APPLICATION_ID = 0x486F_5401
@@ -61,11 +63,14 @@ _MIGRATIONS = (
     ALTER TABLE devices ADD COLUMN account TEXT NOT NULL DEFAULT '';
     ALTER TABLE devices ADD COLUMN retires_at INTEGER NOT NULL DEFAULT 0
     """,
+    "ALTER TABLE devices ADD COLUMN hpke_signature BLOB NOT NULL DEFAULT x''",
 )
 
 _REVOKE = "UPDATE devices SET revoked_at = ? WHERE id = ? AND revoked_at = 0"
-_MARKS = ", ".join("?" * 15)
+_MARKS = ", ".join("?" * 16)
 """One for each column of a device."""
+
+_PUT = f"INSERT OR REPLACE INTO devices VALUES ({_MARKS})"  # noqa: S608  # question marks
 
 _log = structlog.get_logger(__name__)
 
@@ -99,7 +104,7 @@ class SqliteTrustStore:
                 return repeated(before, checked, user)
             stored = merged(before, checked)
             connection.execute(
-                f"INSERT OR REPLACE INTO devices VALUES ({_MARKS})",  # noqa: S608  # question marks
+                _PUT,
                 _to_row(stored),
             )
             if link_id:
@@ -158,6 +163,18 @@ class SqliteTrustStore:
                 (*_to_row(device)[4:7], device_id),
             )
         return device
+
+    def rewrite(self, decide: Callable[[tuple[PairedDevice, ...]], RewriteT]) -> RewriteT:
+        """See `TrustStore.rewrite`."""
+        with self._database.write() as connection:
+            decided = decide(self.devices())
+            for device in decided.put:
+                self.lookup(device.id)  # raises for an entry that cannot be read
+                connection.execute(_PUT, _to_row(checked_device(device)))
+            connection.executemany(
+                "DELETE FROM devices WHERE id = ?", [(device_id,) for device_id in decided.drop]
+            )
+        return decided
 
     def touch(self, device_id: DeviceId) -> None:
         """See `TrustStore.touch`."""
@@ -219,6 +236,7 @@ def _to_row(device: PairedDevice) -> tuple[str | bytes | int | float, ...]:
         device.serial,
         device.account,
         device.retires_at,
+        device.hpke_signature,
     )
 
 
@@ -244,6 +262,7 @@ def _from_row(row: sqlite3.Row) -> PairedDevice:
                 serial=row["serial"],
                 account=row["account"],
                 retires_at=row["retires_at"],
+                hpke_signature=row["hpke_signature"],
             )
         )
     except (HomingError, ValueError, TypeError, LookupError, AttributeError) as error:

@@ -27,7 +27,7 @@ from homing_core.errors import (
 )
 from homing_core.ids import DeviceId
 from homing_core.testing import FakeClock
-from homing_crypto.devices import match_prefix, scopes_for
+from homing_crypto.devices import PairedDevice, Rewrite, match_prefix, scopes_for
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
 from homing_crypto.truststore import SqliteTrustStore
 from hypothesis import given
@@ -285,18 +285,53 @@ def test_an_introduction_never_touches_a_device_that_was_paired_here(store: Trus
 
 
 @pytest.mark.attack
-def test_an_introduction_is_renewed_by_its_own_node_only(store: TrustStore) -> None:
+def test_an_introduction_is_renewed_by_its_own_node_only(
+    store: TrustStore, clock: FakeClock
+) -> None:
     first = dataclasses.replace(
-        paired_device(ONE, DeviceRole.GUEST), introduced_by=TWO.device_id, lease_expires_at=1
+        paired_device(ONE, DeviceRole.GUEST),
+        introduced_by=TWO.device_id,
+        lease_expires_at=int(clock.now()) + 60,
     )
     store.add(first)
-    renewed = dataclasses.replace(first, lease_expires_at=2)
-    assert store.add(renewed).lease_expires_at == 2
+    renewed = dataclasses.replace(first, lease_expires_at=first.lease_expires_at + 60)
+    assert store.add(renewed) == renewed
+    other = dataclasses.replace(first, introduced_by=THREE.device_id)
     with pytest.raises(ConflictError):
-        store.add(dataclasses.replace(first, introduced_by=THREE.device_id))
+        store.add(other)
+    clock.advance(121)
+    later = dataclasses.replace(other, paired_at=clock.now())
+    assert store.add(later).introduced_by == THREE.device_id
     store.revoke(ONE.device_id)
     with pytest.raises(RefusedError):
-        store.add(renewed)
+        store.add(later)
+
+
+def test_a_rewrite_puts_and_drops_all_or_nothing(store: TrustStore) -> None:
+    kept, gone = store.add(paired_device(ONE)), store.add(paired_device(TWO))
+    seen: list[tuple[PairedDevice, ...]] = []
+
+    def decide(known: tuple[PairedDevice, ...]) -> Rewrite:
+        seen.append(known)
+        renamed = dataclasses.replace(kept, name="new\n name", serial=7)
+        return Rewrite((renamed, paired_device(THREE)), (gone.id,))
+
+    store.rewrite(decide)
+    assert set(seen[0]) == {kept, gone}
+    assert {device.id for device in store.devices()} == {kept.id, THREE.device_id}
+    assert (store.get(kept.id).name, store.get(kept.id).serial) == ("new name", 7)
+    swapped = dataclasses.replace(kept, certificate_der=TWO.certificate.der)
+    before = store.devices()
+    with pytest.raises(IntegrityError):
+        store.rewrite(lambda _: Rewrite((paired_device(TWO), swapped), (THREE.device_id,)))
+    with pytest.raises(RefusedError):
+        store.rewrite(refuse)
+    assert store.devices() == before
+
+
+def refuse(known: tuple[PairedDevice, ...]) -> Rewrite:
+    msg = f"{len(known)} are enough"
+    raise RefusedError(msg)
 
 
 def test_many_threads_may_use_it_at_once(store: TrustStore) -> None:

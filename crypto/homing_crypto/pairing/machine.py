@@ -216,6 +216,7 @@ def _device(
         id=certificate.device_id,
         certificate_der=certificate.der,
         hpke_public_key=attempt.hpke_public_key,
+        hpke_signature=attempt.hpke_signature,
         name=clean_label(attempt.name, MAX_NAME),
         role=pairing.role,
         scopes=pairing.scopes,
