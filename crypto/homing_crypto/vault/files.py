@@ -38,7 +38,7 @@ def protections(files: Iterable[Path]) -> dict[Path, Protection]:
         IntegrityError: one is damaged.
         ConfigError: one is open to others, or belongs to somebody else.
     """
-    return {path: protection_of(_read(path)) for path in files}
+    return {path: protection_of(read_key_file(path)) for path in files}
 
 
 def protect_again(path: Path, opened_by: KeyVault, closed_by: KeyVault) -> None:
@@ -58,7 +58,7 @@ def protect_again(path: Path, opened_by: KeyVault, closed_by: KeyVault) -> None:
     """
     with locked_folder(path.parent):
         remove_leftovers(path)  # an interrupted write may have left the key in the clear
-        content = opened_by.reveal(_read(path))
+        content = opened_by.reveal(read_key_file(path))
         stored = closed_by.protect(content)
         if closed_by.reveal(stored) != content:
             msg = "the protected form cannot be opened again"
@@ -88,14 +88,15 @@ def protect_all(
     """
     found = tuple(files)
     for path in found:
-        opened_by.reveal(_read(path))
+        opened_by.reveal(read_key_file(path))
     vault = closed_by()
     for path in found:
         protect_again(path, opened_by, vault)
     return found
 
 
-def _read(path: Path) -> bytes:
+def read_key_file(path: Path) -> bytes:
+    """A file of keys as it lies on the disk; raises `NotFoundError` and as `read_private`."""
     stored = read_private(path, MAX_KEY_FILE_BYTES)
     if stored is None:
         msg = f"{path} is not there"
