@@ -125,7 +125,7 @@ class PairResponse(_message.Message):
     def __init__(self, certificate_der: _Optional[bytes] = ..., hpke_public_key: _Optional[bytes] = ..., hpke_signature: _Optional[bytes] = ..., name: _Optional[str] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ..., addresses: _Optional[_Iterable[str]] = ..., proof: _Optional[bytes] = ...) -> None: ...
 
 class Introduction(_message.Message):
-    __slots__ = ("device_id", "certificate_der", "name", "scopes", "limits", "lease_expires_at", "serial", "signature")
+    __slots__ = ("device_id", "certificate_der", "name", "scopes", "limits", "lease_expires_at", "serial", "signature", "hpke_public_key", "hpke_signature", "home_id", "peer_id")
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_DER_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -134,6 +134,10 @@ class Introduction(_message.Message):
     LEASE_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     SERIAL_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    HPKE_PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    HPKE_SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    HOME_ID_FIELD_NUMBER: _ClassVar[int]
+    PEER_ID_FIELD_NUMBER: _ClassVar[int]
     device_id: str
     certificate_der: bytes
     name: str
@@ -142,7 +146,11 @@ class Introduction(_message.Message):
     lease_expires_at: int
     serial: int
     signature: bytes
-    def __init__(self, device_id: _Optional[str] = ..., certificate_der: _Optional[bytes] = ..., name: _Optional[str] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lease_expires_at: _Optional[int] = ..., serial: _Optional[int] = ..., signature: _Optional[bytes] = ...) -> None: ...
+    hpke_public_key: bytes
+    hpke_signature: bytes
+    home_id: str
+    peer_id: str
+    def __init__(self, device_id: _Optional[str] = ..., certificate_der: _Optional[bytes] = ..., name: _Optional[str] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lease_expires_at: _Optional[int] = ..., serial: _Optional[int] = ..., signature: _Optional[bytes] = ..., hpke_public_key: _Optional[bytes] = ..., hpke_signature: _Optional[bytes] = ..., home_id: _Optional[str] = ..., peer_id: _Optional[str] = ...) -> None: ...
 
 class PushIntroductionsRequest(_message.Message):
     __slots__ = ("introductions",)
@@ -151,18 +159,32 @@ class PushIntroductionsRequest(_message.Message):
     def __init__(self, introductions: _Optional[_Iterable[_Union[Introduction, _Mapping]]] = ...) -> None: ...
 
 class PushIntroductionsResponse(_message.Message):
-    __slots__ = ("accepted", "refused")
+    __slots__ = ("accepted", "refused", "refusals", "addresses")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    REFUSALS_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     accepted: _containers.RepeatedScalarFieldContainer[str]
     refused: _containers.RepeatedCompositeFieldContainer[_common_pb2.Error]
-    def __init__(self, accepted: _Optional[_Iterable[str]] = ..., refused: _Optional[_Iterable[_Union[_common_pb2.Error, _Mapping]]] = ...) -> None: ...
+    refusals: _containers.RepeatedCompositeFieldContainer[RefusedIntroduction]
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, accepted: _Optional[_Iterable[str]] = ..., refused: _Optional[_Iterable[_Union[_common_pb2.Error, _Mapping]]] = ..., refusals: _Optional[_Iterable[_Union[RefusedIntroduction, _Mapping]]] = ..., addresses: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RefusedIntroduction(_message.Message):
+    __slots__ = ("device_id", "error")
+    DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    device_id: str
+    error: _common_pb2.Error
+    def __init__(self, device_id: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class WithdrawIntroductionsRequest(_message.Message):
-    __slots__ = ("device_ids",)
+    __slots__ = ("device_ids", "serial")
     DEVICE_IDS_FIELD_NUMBER: _ClassVar[int]
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
     device_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, device_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    serial: int
+    def __init__(self, device_ids: _Optional[_Iterable[str]] = ..., serial: _Optional[int] = ...) -> None: ...
 
 class WithdrawIntroductionsResponse(_message.Message):
     __slots__ = ()
@@ -173,18 +195,22 @@ class ListPeersRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Peer(_message.Message):
-    __slots__ = ("node_id", "certificate_der", "name", "addresses", "accepts")
+    __slots__ = ("node_id", "certificate_der", "name", "addresses", "accepts", "lease_expires_at", "scopes")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_DER_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     ACCEPTS_FIELD_NUMBER: _ClassVar[int]
+    LEASE_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    SCOPES_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     certificate_der: bytes
     name: str
     addresses: _containers.RepeatedScalarFieldContainer[str]
     accepts: _common_pb2.Sensitivity
-    def __init__(self, node_id: _Optional[str] = ..., certificate_der: _Optional[bytes] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., accepts: _Optional[_Union[_common_pb2.Sensitivity, str]] = ...) -> None: ...
+    lease_expires_at: int
+    scopes: _containers.RepeatedScalarFieldContainer[_node_pb2.Scope]
+    def __init__(self, node_id: _Optional[str] = ..., certificate_der: _Optional[bytes] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., accepts: _Optional[_Union[_common_pb2.Sensitivity, str]] = ..., lease_expires_at: _Optional[int] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ...) -> None: ...
 
 class ListPeersResponse(_message.Message):
     __slots__ = ("peers",)

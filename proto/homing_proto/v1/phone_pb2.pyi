@@ -211,7 +211,7 @@ class PairNodeResponse(_message.Message):
     def __init__(self, node: _Optional[_Union[KnownNode, _Mapping]] = ...) -> None: ...
 
 class KnownNode(_message.Message):
-    __slots__ = ("node_id", "name", "place", "reachable", "address", "last_verified_at", "round_trip_ms", "role", "models", "error")
+    __slots__ = ("node_id", "name", "place", "reachable", "address", "last_verified_at", "round_trip_ms", "role", "models", "error", "introduced_by", "introduced_by_name", "lease_expires_at")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
@@ -222,6 +222,9 @@ class KnownNode(_message.Message):
     ROLE_FIELD_NUMBER: _ClassVar[int]
     MODELS_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    INTRODUCED_BY_FIELD_NUMBER: _ClassVar[int]
+    INTRODUCED_BY_NAME_FIELD_NUMBER: _ClassVar[int]
+    LEASE_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     name: str
     place: _common_pb2.Place
@@ -232,7 +235,10 @@ class KnownNode(_message.Message):
     role: _node_pb2.DeviceRole
     models: _containers.RepeatedCompositeFieldContainer[_node_pb2.ServedModel]
     error: _common_pb2.Error
-    def __init__(self, node_id: _Optional[str] = ..., name: _Optional[str] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., reachable: _Optional[bool] = ..., address: _Optional[str] = ..., last_verified_at: _Optional[int] = ..., round_trip_ms: _Optional[float] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., models: _Optional[_Iterable[_Union[_node_pb2.ServedModel, _Mapping]]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
+    introduced_by: str
+    introduced_by_name: str
+    lease_expires_at: int
+    def __init__(self, node_id: _Optional[str] = ..., name: _Optional[str] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., reachable: _Optional[bool] = ..., address: _Optional[str] = ..., last_verified_at: _Optional[int] = ..., round_trip_ms: _Optional[float] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., models: _Optional[_Iterable[_Union[_node_pb2.ServedModel, _Mapping]]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., introduced_by: _Optional[str] = ..., introduced_by_name: _Optional[str] = ..., lease_expires_at: _Optional[int] = ...) -> None: ...
 
 class ListNodesRequest(_message.Message):
     __slots__ = ("check",)
