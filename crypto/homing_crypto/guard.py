@@ -183,7 +183,7 @@ class Guard:
             raise UnpairedError(msg, "Pair it: homing-node pair, on the node.")
         if device in self._shut_out:
             raise _revoked()
-        _check_live(device, self._clock.now())
+        check_live(device, self._clock.now())
         if not allowed(self._rules.get(method), device.role, device.scopes):
             msg = "this device may not do that on this node"
             raise RefusedError(msg, "Ask the node's owner to allow it.")
@@ -209,7 +209,12 @@ class Guard:
             _log.warning("guard.not_noted", error_type=type(error).__name__)
 
 
-def _check_live(device: PairedDevice, now: float) -> None:
+def check_live(device: PairedDevice, now: float) -> None:
+    """Whether the device may connect at all at this moment.
+
+    Raises:
+        UnpairedError: it was revoked, or its lease, its time or its old key's overlap is over.
+    """
     if device.revoked_at:
         raise _revoked()
     if not device.live(now):

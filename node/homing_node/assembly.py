@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from homing_node.background import announce, end, sweep, tell_health
 from homing_node.binding import bind_tls
 from homing_node.describe import NodeFacts
 from homing_node.devices.desk import DeviceDesk
+from homing_node.devices.watch import Watch
 from homing_node.devices.work import NodeWork
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
@@ -150,7 +152,16 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         audit = LoggedAudit()
 
         shut_out = ShutOut()
-        desk = DeviceDesk(store, shut_out, NodeWork(calls, generations, models), audit)
+        node_work = NodeWork(calls, generations, models)
+        desk = DeviceDesk(store, shut_out, node_work, audit)
+        watch = Watch(
+            calls=calls,
+            store=store,
+            shut_out=shut_out,
+            work=node_work,
+            desk=desk,
+            clock=clock,
+        )
         server = main_server(
             Guard(MAIN_RULES, store, clock, shut_out=shut_out),
             calls,
@@ -158,7 +169,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             InferenceService(generations),
             health,
         )
-        credentials = server_credentials(identity, store.roots_pem)
+        credentials = server_credentials(identity, partial(store.roots_pem, shut_out))
         port = bind_tls(server, config.listen.host, config.listen.port, credentials, "--port")
 
         def addresses() -> tuple[str, ...]:
@@ -197,6 +208,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.push_async_callback(door.close)
         stack.push_async_callback(generations.stop, config.node.drain_seconds)
         models.start()
+        stack.push_async_callback(end, asyncio.create_task(watch.run()))
         for work in _background(options, facts.id, port, models, generations, health):
             stack.push_async_callback(end, asyncio.create_task(work))
         _log.info("node.up", node=facts.id, port=port, version=facts.version)

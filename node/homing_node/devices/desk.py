@@ -2,25 +2,40 @@
 
 Whatever changes a device, from the command line, from an owner's phone or from a home that takes
 its word back, goes through here, so that no way leaves out a step.
+
+A revocation, in order: refused in memory; stored; the next handshake's bundle is without it; its
+live calls end; its work is dropped; engines forget its states; noted; listeners told. Whatever
+fails, the steps after it are still taken.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from homing_agent.runtime.logs import get_logger
+from homing_core.errors import (
+    HomingError,
+    IntegrityError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    error_from_code,
+)
+from homing_core.ids import DeviceId, parse_device_id
 from homing_crypto.audit.records import AuditKind
+from homing_crypto.devices import shut_out_with
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from homing_core.access import DeviceRole, Limits, Scope
-    from homing_core.ids import DeviceId
     from homing_crypto.audit.records import Audit
     from homing_crypto.devices import PairedDevice
     from homing_crypto.guard import ShutOut
     from homing_crypto.trust import TrustStore
+
+T = TypeVar("T")
 
 _log = get_logger(__name__)
 
@@ -28,13 +43,20 @@ _log = get_logger(__name__)
 class Work(Protocol):
     """What devices have under way on this node."""
 
-    async def end(self, account: DeviceId) -> int:
-        """End and forget all of an account's; how many live calls there were."""
+    async def end(self, account: DeviceId, error: HomingError | None = None) -> int:
+        """End and forget all of an account's; how many live calls there were.
+
+        Args:
+            account: whose.
+            error: what its callers are told; None says that it was revoked.
+        """
         ...
 
 
 class DeviceDesk:
     """Changes devices. Belongs to one event loop.
+
+    A change that has begun goes on to its end, even if whoever asked for it goes away.
 
     Args:
         store: whom the node knows.
@@ -50,21 +72,37 @@ class DeviceDesk:
         self._work = work
         self._audit = audit
         self._listeners: list[Callable[[], Awaitable[None]]] = []
+        # What is stored and who is shut out change together: a pairing that ends while its device
+        # is revoked must not let it in again.
+        self._changing = asyncio.Lock()
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._unstored: dict[DeviceId, str] = {}
 
     def subscribe(self, listener: Callable[[], Awaitable[None]]) -> None:
         """Call this after every change; it looks up by itself what concerns it."""
         self._listeners.append(listener)
 
+    async def admit(self, device: PairedDevice, actor: str, link_id: str = "") -> PairedDevice:
+        """Store a device that a person lets in now; repeating it with the same link is harmless.
+
+        Args:
+            device: as the pairing made it.
+            actor: who let it in, as in the audit log.
+            link_id: the secret it used; empty for none.
+
+        Returns:
+            What is stored now.
+
+        Raises:
+            RefusedError: it was shut out since it used this link.
+            HomingError: as `TrustStore.add`.
+        """
+        return await self._whole(self._admit(device, actor, link_id))
+
     async def paired(self, device: PairedDevice, actor: str) -> None:
         """A device was paired here just now, and is stored."""
         self._shut_out.remove([device.id, device.owner])
-        self._audit.record(
-            AuditKind.PAIRED,
-            actor=actor,
-            device=device.id,
-            detail={"name": device.name, "role": device.role.value},
-        )
-        await self.changed()
+        await self._note_paired(device, actor)
 
     async def revoke(self, device_id: DeviceId, actor: str) -> tuple[PairedDevice, ...]:
         """Shut a device out with everything that hangs on it; harmless twice.
@@ -78,16 +116,28 @@ class DeviceDesk:
 
         Raises:
             NotFoundError: it is unknown.
+            HomingError: it is shut out, but only until the node restarts: it could not be stored.
         """
         self._shut_out.add([device_id])
-        concerned = await asyncio.to_thread(self._store.revoke, device_id)
-        self._shut_out.add(device.owner for device in concerned)
-        for account in {device.owner for device in concerned}:
-            count = await self._work.end(account)
-            _log.info("device.revoked", device=account, count=count)
-        self._audit.record(AuditKind.REVOKED, actor=actor, device=device_id)
-        await self.changed()
-        return concerned
+        return await self._whole(self._revoke(device_id, actor))
+
+    async def find(self, prefix: str) -> DeviceId:
+        """The device whose id starts like this; a whole id names one even if the store is broken.
+
+        Raises:
+            UsageError: the prefix is too short.
+            NotFoundError: nothing starts with it.
+            ConflictError: several do.
+            HomingError: the store cannot be read, and this is no whole id.
+        """
+        try:
+            return (await asyncio.to_thread(self._store.find, prefix)).id
+        except (UnavailableError, IntegrityError) as error:
+            try:
+                return parse_device_id(prefix.strip().lower())
+            except HomingError:
+                hint = "Give the device's whole id: it can be shut out all the same."
+                raise type(error)(error.what, hint) from error
 
     async def grant(
         self,
@@ -97,18 +147,142 @@ class DeviceDesk:
         limits: Limits,
         actor: str,
     ) -> PairedDevice:
-        """Change what a device may do.
+        """Change what a device may do. What it may do no more ends at once.
 
         Raises:
             NotFoundError: it is unknown.
             RefusedError: it is revoked.
         """
-        device = await asyncio.to_thread(self._store.grant, device_id, role, scopes, limits)
-        self._audit.record(AuditKind.GRANTED, actor=actor, device=device_id)
-        await self.changed()
-        return device
+        return await self._whole(self._grant(device_id, role, scopes, limits, actor))
+
+    async def store_again(self) -> None:
+        """Try once more to store revocations that a full or broken disk has not taken."""
+        for device_id, actor in tuple(self._unstored.items()):
+            async with self._changing:
+                if device_id not in self._unstored:
+                    continue
+                try:
+                    await asyncio.to_thread(self._store.revoke, device_id)
+                except HomingError:
+                    continue
+                del self._unstored[device_id]
+            _log.info("device.revocation_stored", device=device_id)
+            self._audit.record(
+                AuditKind.REVOKED, actor=actor, device=device_id, detail={"stored": True}
+            )
 
     async def changed(self) -> None:
         """Tell everyone who listens that some device was paired, changed or shut out."""
         for listener in self._listeners:
-            await listener()
+            try:
+                await listener()
+            except Exception as error:  # noqa: BLE001  # one that fails keeps no other from it
+                _log.error("device.listener_failed", exc_info=error)
+
+    async def _whole(self, change: Coroutine[Any, Any, T]) -> T:
+        """A change in a task of its own, which no caller's end cuts short."""
+        task = asyncio.create_task(change)
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, even where nobody waits for it any more
+
+    async def _admit(self, device: PairedDevice, actor: str, link_id: str) -> PairedDevice:
+        async with self._changing:
+            again = bool(link_id) and await asyncio.to_thread(self._store.link_used, link_id)
+            stored = await asyncio.to_thread(self._store.add, device, link_id)
+            if again and stored in self._shut_out:
+                msg = "this device was shut out after it used this link"
+                raise RefusedError(msg, "Ask the node's owner for a new link.")
+            if not again:
+                self._shut_out.remove([stored.id, stored.owner])
+                self._unstored.pop(stored.id, None)
+        if not again:
+            await self._note_paired(stored, actor)
+        return stored
+
+    async def _note_paired(self, device: PairedDevice, actor: str) -> None:
+        self._audit.record(
+            AuditKind.PAIRED,
+            actor=actor,
+            device=device.id,
+            detail={"name": device.name, "role": device.role.value},
+        )
+        await self.changed()
+
+    async def _revoke(self, device_id: DeviceId, actor: str) -> tuple[PairedDevice, ...]:
+        failure: Exception | None = None
+        async with self._changing:
+            concerned = await asyncio.to_thread(self._hanging_on, device_id)
+            self._shut_out.add({device_id, *_names(concerned)})
+            try:
+                concerned = await asyncio.to_thread(self._store.revoke, device_id)
+            except NotFoundError:
+                self._shut_out.remove([device_id])
+                raise
+            except Exception as error:  # noqa: BLE001  # it is shut out, whatever the disk says
+                failure = error
+                self._unstored[device_id] = actor
+            else:
+                self._unstored.pop(device_id, None)
+            self._shut_out.add(_names(concerned))
+        accounts = {device.owner for device in concerned} or {device_id}
+        ended = await asyncio.gather(
+            *(self._work.end(account) for account in accounts), return_exceptions=True
+        )
+        for account, outcome in zip(accounts, ended, strict=True):
+            if isinstance(outcome, BaseException):
+                _log.error("device.work_not_ended", device=account, exc_info=outcome)
+            else:
+                _log.info("device.revoked", device=account, count=outcome)
+        self._audit.record(
+            AuditKind.REVOKED, actor=actor, device=device_id, detail={"stored": failure is None}
+        )
+        await self.changed()
+        if failure is not None:
+            raise _not_stored(failure) from failure
+        return concerned
+
+    def _hanging_on(self, device_id: DeviceId) -> tuple[PairedDevice, ...]:
+        """Whom this revocation concerns; nobody that we know of if the store cannot be read."""
+        try:
+            device = self._store.lookup(device_id)
+            return shut_out_with(device, self._store.devices()) if device else ()
+        except HomingError:
+            return ()
+
+    async def _grant(
+        self,
+        device_id: DeviceId,
+        role: DeviceRole,
+        scopes: frozenset[Scope],
+        limits: Limits,
+        actor: str,
+    ) -> PairedDevice:
+        async with self._changing:
+            before = await asyncio.to_thread(self._store.get, device_id)
+            device = await asyncio.to_thread(self._store.grant, device_id, role, scopes, limits)
+        self._audit.record(
+            AuditKind.GRANTED, actor=actor, device=device_id, detail={"role": role.value}
+        )
+        if before.role is not role or before.scopes - scopes:
+            msg = "what this device may do here was changed"
+            await self._work.end(device.owner, RefusedError(msg, "Ask again."))
+        await self.changed()
+        return device
+
+
+def _names(devices: tuple[PairedDevice, ...]) -> set[str]:
+    return {name for device in devices for name in (device.id, device.owner)}
+
+
+def _not_stored(error: Exception) -> HomingError:
+    why = error.what if isinstance(error, HomingError) else "something went wrong"
+    msg = f"shut out until the node restarts; it could not be stored: {why}"
+    hint = "Free space on the disk, or repair the trust store, and repeat."
+    code = error.code.value if isinstance(error, HomingError) else "internal"
+    return error_from_code(code, msg, hint)

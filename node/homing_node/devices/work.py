@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from homing_core.errors import HomingError
     from homing_core.ids import DeviceId
     from homing_crypto.live_calls import LiveCalls
 
@@ -27,9 +28,21 @@ class NodeWork:
         self._generations = generations
         self._models = models
 
-    async def end(self, account: DeviceId) -> int:
-        """See `Work.end`."""
-        ended = await self._calls.end_calls(account)
-        await self._generations.drop_device(account)
-        self._models.forget(account)  # the engines have been told to stop by now
+    async def end(self, account: DeviceId, error: HomingError | None = None) -> int:
+        """See `Work.end`.
+
+        If `account` names one key only, because the store could not be asked, the account that
+        calls with it is the one that is meant.
+        """
+        named = {owner for owner, keys in self._calls.keys().items() if account in keys}
+        ended = 0
+        for owner in sorted({account, *named}):
+            # Calls first, so that their clients are told why, and not that an answer was cut off.
+            ended += await (
+                self._calls.end_calls(owner)
+                if error is None
+                else self._calls.end_calls(owner, error)
+            )
+            await self._generations.drop_device(owner)
+            self._models.forget(owner)  # the engines have been told to stop by now
         return ended
