@@ -118,7 +118,7 @@ def test_a_damaged_file_is_an_error_and_never_a_new_identity(folder: Path, conte
 def test_a_newer_file_asks_for_an_update(folder: Path) -> None:
     load(folder)
     path = folder / IDENTITY_FILE
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 3}))
     with pytest.raises(IntegrityError, match="newer Homing"):
         load(folder)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from homing_core.clock import SystemClock
 from homing_core.errors import HomingError
-from homing_crypto import identity, private_files
+from homing_crypto import identity, identity_file, private_files
 from homing_crypto.identity import IDENTITY_FILE, DeviceIdentity
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Trace: TypeAlias = "Callable[[FrameType, str, object], Trace | None]"
 
-WATCHED = {identity.__file__, private_files.__file__}
+WATCHED = {identity.__file__, identity_file.__file__, private_files.__file__}
 
 
 def run_killed(folder: Path, after: int) -> bool:
