@@ -26,7 +26,7 @@ from homing_proto.v1 import common_pb2 as homing__proto_dot_v1_dot_common__pb2
 from homing_proto.v1 import node_pb2 as homing__proto_dot_v1_dot_node__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dhoming_proto/v1/devices.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x1ahoming_proto/v1/node.proto\"\x8c\x01\n\x06Limits\x12\x16\n\x0etokens_per_day\x18\x01 \x01(\x04\x12\x1a\n\x12\x63oncurrent_streams\x18\x02 \x01(\r\x12\x0c\n\x04jobs\x18\x03 \x01(\r\x12\x0e\n\x06models\x18\x04 \x03(\t\x12\r\n\x05tools\x18\x05 \x03(\t\x12\x12\n\nexpires_at\x18\x06 \x01(\x03\x12\r\n\x05hours\x18\x07 \x01(\t\"\xde\x01\n\x06\x44\x65vice\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12)\n\x04role\x18\x03 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\x04 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\'\n\x06limits\x18\x05 \x01(\x0b\x32\x17.homing_proto.v1.Limits\x12\x11\n\tpaired_at\x18\x06 \x01(\x03\x12\x14\n\x0clast_seen_at\x18\x07 \x01(\x03\x12\x15\n\rintroduced_by\x18\x08 \x01(\t\"\x14\n\x12ListDevicesRequest\"?\n\x13ListDevicesResponse\x12(\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x17.homing_proto.v1.Device\"!\n\x13RevokeDeviceRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x16\n\x14RevokeDeviceResponse\"\x9c\x01\n\x12GrantDeviceRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x04role\x18\x02 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\x03 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\'\n\x06limits\x18\x04 \x01(\x0b\x32\x17.homing_proto.v1.Limits\">\n\x13GrantDeviceResponse\x12\'\n\x06\x64\x65vice\x18\x01 \x01(\x0b\x32\x17.homing_proto.v1.Device\"\xab\x01\n\x0bPairRequest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x17\n\x0f\x63\x65rtificate_der\x18\x02 \x01(\x0c\x12\x17\n\x0fhpke_public_key\x18\x03 \x01(\x0c\x12\x16\n\x0ehpke_signature\x18\x04 \x01(\x0c\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\r\n\x05proof\x18\x07 \x01(\x0c\x12\x0f\n\x07link_id\x18\x08 \x01(\tJ\x04\x08\t\x10\x11\"\xe1\x01\n\x0cPairResponse\x12\x17\n\x0f\x63\x65rtificate_der\x18\x01 \x01(\x0c\x12\x17\n\x0fhpke_public_key\x18\x02 \x01(\x0c\x12\x16\n\x0ehpke_signature\x18\x03 \x01(\x0c\x12\x0c\n\x04name\x18\x04 \x01(\t\x12)\n\x04role\x18\x05 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\x06 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\x11\n\taddresses\x18\x07 \x03(\t\x12\r\n\x05proof\x18\x08 \x01(\x0cJ\x04\x08\t\x10\x11\"\xa9\x02\n\x0cIntroduction\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63\x65rtificate_der\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12&\n\x06scopes\x18\x04 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\'\n\x06limits\x18\x05 \x01(\x0b\x32\x17.homing_proto.v1.Limits\x12\x18\n\x10lease_expires_at\x18\x06 \x01(\x03\x12\x0e\n\x06serial\x18\x07 \x01(\x04\x12\x11\n\tsignature\x18\x08 \x01(\x0c\x12\x17\n\x0fhpke_public_key\x18\t \x01(\x0c\x12\x16\n\x0ehpke_signature\x18\n \x01(\x0c\x12\x0f\n\x07home_id\x18\x0b \x01(\t\x12\x0f\n\x07peer_id\x18\x0c \x01(\t\"P\n\x18PushIntroductionsRequest\x12\x34\n\rintroductions\x18\x01 \x03(\x0b\x32\x1d.homing_proto.v1.Introduction\"\xa1\x01\n\x19PushIntroductionsResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x03(\t\x12\'\n\x07refused\x18\x02 \x03(\x0b\x32\x16.homing_proto.v1.Error\x12\x36\n\x08refusals\x18\x03 \x03(\x0b\x32$.homing_proto.v1.RefusedIntroduction\x12\x11\n\taddresses\x18\x04 \x03(\t\"O\n\x13RefusedIntroduction\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x16.homing_proto.v1.Error\"B\n\x1cWithdrawIntroductionsRequest\x12\x12\n\ndevice_ids\x18\x01 \x03(\t\x12\x0e\n\x06serial\x18\x02 \x01(\x04\"\x1f\n\x1dWithdrawIntroductionsResponse\"\x12\n\x10ListPeersRequest\"\xc2\x01\n\x04Peer\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63\x65rtificate_der\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\taddresses\x18\x04 \x03(\t\x12-\n\x07\x61\x63\x63\x65pts\x18\x05 \x01(\x0e\x32\x1c.homing_proto.v1.Sensitivity\x12\x18\n\x10lease_expires_at\x18\x06 \x01(\x03\x12&\n\x06scopes\x18\x07 \x03(\x0e\x32\x16.homing_proto.v1.Scope\"9\n\x11ListPeersResponse\x12$\n\x05peers\x18\x01 \x03(\x0b\x32\x15.homing_proto.v1.Peer2\xa1\x02\n\x0e\x44\x65vicesService\x12X\n\x0bListDevices\x12#.homing_proto.v1.ListDevicesRequest\x1a$.homing_proto.v1.ListDevicesResponse\x12[\n\x0cRevokeDevice\x12$.homing_proto.v1.RevokeDeviceRequest\x1a%.homing_proto.v1.RevokeDeviceResponse\x12X\n\x0bGrantDevice\x12#.homing_proto.v1.GrantDeviceRequest\x1a$.homing_proto.v1.GrantDeviceResponse2U\n\x0ePairingService\x12\x43\n\x04Pair\x12\x1c.homing_proto.v1.PairRequest\x1a\x1d.homing_proto.v1.PairResponse2\xc6\x02\n\x0cPeersService\x12j\n\x11PushIntroductions\x12).homing_proto.v1.PushIntroductionsRequest\x1a*.homing_proto.v1.PushIntroductionsResponse\x12v\n\x15WithdrawIntroductions\x12-.homing_proto.v1.WithdrawIntroductionsRequest\x1a..homing_proto.v1.WithdrawIntroductionsResponse\x12R\n\tListPeers\x12!.homing_proto.v1.ListPeersRequest\x1a\".homing_proto.v1.ListPeersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dhoming_proto/v1/devices.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x1ahoming_proto/v1/node.proto\"\x8c\x01\n\x06Limits\x12\x16\n\x0etokens_per_day\x18\x01 \x01(\x04\x12\x1a\n\x12\x63oncurrent_streams\x18\x02 \x01(\r\x12\x0c\n\x04jobs\x18\x03 \x01(\r\x12\x0e\n\x06models\x18\x04 \x03(\t\x12\r\n\x05tools\x18\x05 \x03(\t\x12\x12\n\nexpires_at\x18\x06 \x01(\x03\x12\r\n\x05hours\x18\x07 \x01(\t\"\xde\x01\n\x06\x44\x65vice\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12)\n\x04role\x18\x03 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\x04 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\'\n\x06limits\x18\x05 \x01(\x0b\x32\x17.homing_proto.v1.Limits\x12\x11\n\tpaired_at\x18\x06 \x01(\x03\x12\x14\n\x0clast_seen_at\x18\x07 \x01(\x03\x12\x15\n\rintroduced_by\x18\x08 \x01(\t\"\x14\n\x12ListDevicesRequest\"?\n\x13ListDevicesResponse\x12(\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x17.homing_proto.v1.Device\":\n\x13RevokeDeviceRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x17\n\x0frecovery_secret\x18\x02 \x01(\t\"@\n\x14RevokeDeviceResponse\x12(\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x17.homing_proto.v1.Device\"\xb5\x01\n\x12GrantDeviceRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x04role\x18\x02 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\x03 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\'\n\x06limits\x18\x04 \x01(\x0b\x32\x17.homing_proto.v1.Limits\x12\x17\n\x0frecovery_secret\x18\x05 \x01(\t\">\n\x13GrantDeviceResponse\x12\'\n\x06\x64\x65vice\x18\x01 \x01(\x0b\x32\x17.homing_proto.v1.Device\"\xab\x01\n\x0bPairRequest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x17\n\x0f\x63\x65rtificate_der\x18\x02 \x01(\x0c\x12\x17\n\x0fhpke_public_key\x18\x03 \x01(\x0c\x12\x16\n\x0ehpke_signature\x18\x04 \x01(\x0c\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\r\n\x05proof\x18\x07 \x01(\x0c\x12\x0f\n\x07link_id\x18\x08 \x01(\tJ\x04\x08\t\x10\x11\"\xe1\x01\n\x0cPairResponse\x12\x17\n\x0f\x63\x65rtificate_der\x18\x01 \x01(\x0c\x12\x17\n\x0fhpke_public_key\x18\x02 \x01(\x0c\x12\x16\n\x0ehpke_signature\x18\x03 \x01(\x0c\x12\x0c\n\x04name\x18\x04 \x01(\t\x12)\n\x04role\x18\x05 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\x06 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\x11\n\taddresses\x18\x07 \x03(\t\x12\r\n\x05proof\x18\x08 \x01(\x0cJ\x04\x08\t\x10\x11\"\xa9\x02\n\x0cIntroduction\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63\x65rtificate_der\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12&\n\x06scopes\x18\x04 \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12\'\n\x06limits\x18\x05 \x01(\x0b\x32\x17.homing_proto.v1.Limits\x12\x18\n\x10lease_expires_at\x18\x06 \x01(\x03\x12\x0e\n\x06serial\x18\x07 \x01(\x04\x12\x11\n\tsignature\x18\x08 \x01(\x0c\x12\x17\n\x0fhpke_public_key\x18\t \x01(\x0c\x12\x16\n\x0ehpke_signature\x18\n \x01(\x0c\x12\x0f\n\x07home_id\x18\x0b \x01(\t\x12\x0f\n\x07peer_id\x18\x0c \x01(\t\"P\n\x18PushIntroductionsRequest\x12\x34\n\rintroductions\x18\x01 \x03(\x0b\x32\x1d.homing_proto.v1.Introduction\"\xa1\x01\n\x19PushIntroductionsResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x03(\t\x12\'\n\x07refused\x18\x02 \x03(\x0b\x32\x16.homing_proto.v1.Error\x12\x36\n\x08refusals\x18\x03 \x03(\x0b\x32$.homing_proto.v1.RefusedIntroduction\x12\x11\n\taddresses\x18\x04 \x03(\t\"O\n\x13RefusedIntroduction\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x16.homing_proto.v1.Error\"B\n\x1cWithdrawIntroductionsRequest\x12\x12\n\ndevice_ids\x18\x01 \x03(\t\x12\x0e\n\x06serial\x18\x02 \x01(\x04\"\x1f\n\x1dWithdrawIntroductionsResponse\"\x12\n\x10ListPeersRequest\"\xc2\x01\n\x04Peer\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63\x65rtificate_der\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\taddresses\x18\x04 \x03(\t\x12-\n\x07\x61\x63\x63\x65pts\x18\x05 \x01(\x0e\x32\x1c.homing_proto.v1.Sensitivity\x12\x18\n\x10lease_expires_at\x18\x06 \x01(\x03\x12&\n\x06scopes\x18\x07 \x03(\x0e\x32\x16.homing_proto.v1.Scope\"9\n\x11ListPeersResponse\x12$\n\x05peers\x18\x01 \x03(\x0b\x32\x15.homing_proto.v1.Peer2\xa1\x02\n\x0e\x44\x65vicesService\x12X\n\x0bListDevices\x12#.homing_proto.v1.ListDevicesRequest\x1a$.homing_proto.v1.ListDevicesResponse\x12[\n\x0cRevokeDevice\x12$.homing_proto.v1.RevokeDeviceRequest\x1a%.homing_proto.v1.RevokeDeviceResponse\x12X\n\x0bGrantDevice\x12#.homing_proto.v1.GrantDeviceRequest\x1a$.homing_proto.v1.GrantDeviceResponse2U\n\x0ePairingService\x12\x43\n\x04Pair\x12\x1c.homing_proto.v1.PairRequest\x1a\x1d.homing_proto.v1.PairResponse2\xc6\x02\n\x0cPeersService\x12j\n\x11PushIntroductions\x12).homing_proto.v1.PushIntroductionsRequest\x1a*.homing_proto.v1.PushIntroductionsResponse\x12v\n\x15WithdrawIntroductions\x12-.homing_proto.v1.WithdrawIntroductionsRequest\x1a..homing_proto.v1.WithdrawIntroductionsResponse\x12R\n\tListPeers\x12!.homing_proto.v1.ListPeersRequest\x1a\".homing_proto.v1.ListPeersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,39 +42,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTDEVICESRESPONSE']._serialized_start=498
   _globals['_LISTDEVICESRESPONSE']._serialized_end=561
   _globals['_REVOKEDEVICEREQUEST']._serialized_start=563
-  _globals['_REVOKEDEVICEREQUEST']._serialized_end=596
-  _globals['_REVOKEDEVICERESPONSE']._serialized_start=598
-  _globals['_REVOKEDEVICERESPONSE']._serialized_end=620
-  _globals['_GRANTDEVICEREQUEST']._serialized_start=623
-  _globals['_GRANTDEVICEREQUEST']._serialized_end=779
-  _globals['_GRANTDEVICERESPONSE']._serialized_start=781
-  _globals['_GRANTDEVICERESPONSE']._serialized_end=843
-  _globals['_PAIRREQUEST']._serialized_start=846
-  _globals['_PAIRREQUEST']._serialized_end=1017
-  _globals['_PAIRRESPONSE']._serialized_start=1020
-  _globals['_PAIRRESPONSE']._serialized_end=1245
-  _globals['_INTRODUCTION']._serialized_start=1248
-  _globals['_INTRODUCTION']._serialized_end=1545
-  _globals['_PUSHINTRODUCTIONSREQUEST']._serialized_start=1547
-  _globals['_PUSHINTRODUCTIONSREQUEST']._serialized_end=1627
-  _globals['_PUSHINTRODUCTIONSRESPONSE']._serialized_start=1630
-  _globals['_PUSHINTRODUCTIONSRESPONSE']._serialized_end=1791
-  _globals['_REFUSEDINTRODUCTION']._serialized_start=1793
-  _globals['_REFUSEDINTRODUCTION']._serialized_end=1872
-  _globals['_WITHDRAWINTRODUCTIONSREQUEST']._serialized_start=1874
-  _globals['_WITHDRAWINTRODUCTIONSREQUEST']._serialized_end=1940
-  _globals['_WITHDRAWINTRODUCTIONSRESPONSE']._serialized_start=1942
-  _globals['_WITHDRAWINTRODUCTIONSRESPONSE']._serialized_end=1973
-  _globals['_LISTPEERSREQUEST']._serialized_start=1975
-  _globals['_LISTPEERSREQUEST']._serialized_end=1993
-  _globals['_PEER']._serialized_start=1996
-  _globals['_PEER']._serialized_end=2190
-  _globals['_LISTPEERSRESPONSE']._serialized_start=2192
-  _globals['_LISTPEERSRESPONSE']._serialized_end=2249
-  _globals['_DEVICESSERVICE']._serialized_start=2252
-  _globals['_DEVICESSERVICE']._serialized_end=2541
-  _globals['_PAIRINGSERVICE']._serialized_start=2543
-  _globals['_PAIRINGSERVICE']._serialized_end=2628
-  _globals['_PEERSSERVICE']._serialized_start=2631
-  _globals['_PEERSSERVICE']._serialized_end=2957
+  _globals['_REVOKEDEVICEREQUEST']._serialized_end=621
+  _globals['_REVOKEDEVICERESPONSE']._serialized_start=623
+  _globals['_REVOKEDEVICERESPONSE']._serialized_end=687
+  _globals['_GRANTDEVICEREQUEST']._serialized_start=690
+  _globals['_GRANTDEVICEREQUEST']._serialized_end=871
+  _globals['_GRANTDEVICERESPONSE']._serialized_start=873
+  _globals['_GRANTDEVICERESPONSE']._serialized_end=935
+  _globals['_PAIRREQUEST']._serialized_start=938
+  _globals['_PAIRREQUEST']._serialized_end=1109
+  _globals['_PAIRRESPONSE']._serialized_start=1112
+  _globals['_PAIRRESPONSE']._serialized_end=1337
+  _globals['_INTRODUCTION']._serialized_start=1340
+  _globals['_INTRODUCTION']._serialized_end=1637
+  _globals['_PUSHINTRODUCTIONSREQUEST']._serialized_start=1639
+  _globals['_PUSHINTRODUCTIONSREQUEST']._serialized_end=1719
+  _globals['_PUSHINTRODUCTIONSRESPONSE']._serialized_start=1722
+  _globals['_PUSHINTRODUCTIONSRESPONSE']._serialized_end=1883
+  _globals['_REFUSEDINTRODUCTION']._serialized_start=1885
+  _globals['_REFUSEDINTRODUCTION']._serialized_end=1964
+  _globals['_WITHDRAWINTRODUCTIONSREQUEST']._serialized_start=1966
+  _globals['_WITHDRAWINTRODUCTIONSREQUEST']._serialized_end=2032
+  _globals['_WITHDRAWINTRODUCTIONSRESPONSE']._serialized_start=2034
+  _globals['_WITHDRAWINTRODUCTIONSRESPONSE']._serialized_end=2065
+  _globals['_LISTPEERSREQUEST']._serialized_start=2067
+  _globals['_LISTPEERSREQUEST']._serialized_end=2085
+  _globals['_PEER']._serialized_start=2088
+  _globals['_PEER']._serialized_end=2282
+  _globals['_LISTPEERSRESPONSE']._serialized_start=2284
+  _globals['_LISTPEERSRESPONSE']._serialized_end=2341
+  _globals['_DEVICESSERVICE']._serialized_start=2344
+  _globals['_DEVICESSERVICE']._serialized_end=2633
+  _globals['_PAIRINGSERVICE']._serialized_start=2635
+  _globals['_PAIRINGSERVICE']._serialized_end=2720
+  _globals['_PEERSSERVICE']._serialized_start=2723
+  _globals['_PEERSSERVICE']._serialized_end=3049
 # @@protoc_insertion_point(module_scope)

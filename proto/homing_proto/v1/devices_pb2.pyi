@@ -57,26 +57,32 @@ class ListDevicesResponse(_message.Message):
     def __init__(self, devices: _Optional[_Iterable[_Union[Device, _Mapping]]] = ...) -> None: ...
 
 class RevokeDeviceRequest(_message.Message):
-    __slots__ = ("id",)
+    __slots__ = ("id", "recovery_secret")
     ID_FIELD_NUMBER: _ClassVar[int]
+    RECOVERY_SECRET_FIELD_NUMBER: _ClassVar[int]
     id: str
-    def __init__(self, id: _Optional[str] = ...) -> None: ...
+    recovery_secret: str
+    def __init__(self, id: _Optional[str] = ..., recovery_secret: _Optional[str] = ...) -> None: ...
 
 class RevokeDeviceResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("devices",)
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    devices: _containers.RepeatedCompositeFieldContainer[Device]
+    def __init__(self, devices: _Optional[_Iterable[_Union[Device, _Mapping]]] = ...) -> None: ...
 
 class GrantDeviceRequest(_message.Message):
-    __slots__ = ("id", "role", "scopes", "limits")
+    __slots__ = ("id", "role", "scopes", "limits", "recovery_secret")
     ID_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    RECOVERY_SECRET_FIELD_NUMBER: _ClassVar[int]
     id: str
     role: _node_pb2.DeviceRole
     scopes: _containers.RepeatedScalarFieldContainer[_node_pb2.Scope]
     limits: Limits
-    def __init__(self, id: _Optional[str] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
+    recovery_secret: str
+    def __init__(self, id: _Optional[str] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., recovery_secret: _Optional[str] = ...) -> None: ...
 
 class GrantDeviceResponse(_message.Message):
     __slots__ = ("device",)

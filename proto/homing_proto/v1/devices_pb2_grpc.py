@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class DevicesServiceStub:
-    """Lets an owner's device look after the others from afar.
+    """Lets an owner's device look after the others from afar. Changes among owners need the node's own
+    console, or its recovery secret.
     """
 
     def __init__(self, channel):
@@ -53,25 +54,26 @@ class DevicesServiceStub:
 
 
 class DevicesServiceServicer:
-    """Lets an owner's device look after the others from afar.
+    """Lets an owner's device look after the others from afar. Changes among owners need the node's own
+    console, or its recovery secret.
     """
 
     def ListDevices(self, request, context):
-        """Every paired device.
+        """Every paired device that was not revoked.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeDevice(self, request, context):
-        """Takes effect at once: bundle, live streams, queued work.
+        """Takes effect at once: bundle, live streams, queued work. Any device may revoke itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GrantDevice(self, request, context):
-        """Changes role, scopes and limits.
+        """Changes role, scopes and limits. Repeating it is harmless.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -104,7 +106,8 @@ def add_DevicesServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DevicesService:
-    """Lets an owner's device look after the others from afar.
+    """Lets an owner's device look after the others from afar. Changes among owners need the node's own
+    console, or its recovery secret.
     """
 
     @staticmethod

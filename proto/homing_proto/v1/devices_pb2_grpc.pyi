@@ -27,33 +27,39 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class DevicesServiceStub:
-    """Lets an owner's device look after the others from afar."""
+    """Lets an owner's device look after the others from afar. Changes among owners need the node's own
+    console, or its recovery secret.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DevicesServiceAsyncStub: ...
     ListDevices: _grpc.UnaryUnaryMultiCallable[_devices_pb2.ListDevicesRequest, _devices_pb2.ListDevicesResponse]
-    """Every paired device."""
+    """Every paired device that was not revoked."""
     RevokeDevice: _grpc.UnaryUnaryMultiCallable[_devices_pb2.RevokeDeviceRequest, _devices_pb2.RevokeDeviceResponse]
-    """Takes effect at once: bundle, live streams, queued work."""
+    """Takes effect at once: bundle, live streams, queued work. Any device may revoke itself."""
     GrantDevice: _grpc.UnaryUnaryMultiCallable[_devices_pb2.GrantDeviceRequest, _devices_pb2.GrantDeviceResponse]
-    """Changes role, scopes and limits."""
+    """Changes role, scopes and limits. Repeating it is harmless."""
 
 @_typing.type_check_only
 class DevicesServiceAsyncStub(DevicesServiceStub):
-    """Lets an owner's device look after the others from afar."""
+    """Lets an owner's device look after the others from afar. Changes among owners need the node's own
+    console, or its recovery secret.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListDevices: _aio.UnaryUnaryMultiCallable[_devices_pb2.ListDevicesRequest, _devices_pb2.ListDevicesResponse]  # type: ignore[assignment]
-    """Every paired device."""
+    """Every paired device that was not revoked."""
     RevokeDevice: _aio.UnaryUnaryMultiCallable[_devices_pb2.RevokeDeviceRequest, _devices_pb2.RevokeDeviceResponse]  # type: ignore[assignment]
-    """Takes effect at once: bundle, live streams, queued work."""
+    """Takes effect at once: bundle, live streams, queued work. Any device may revoke itself."""
     GrantDevice: _aio.UnaryUnaryMultiCallable[_devices_pb2.GrantDeviceRequest, _devices_pb2.GrantDeviceResponse]  # type: ignore[assignment]
-    """Changes role, scopes and limits."""
+    """Changes role, scopes and limits. Repeating it is harmless."""
 
 class DevicesServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Lets an owner's device look after the others from afar."""
+    """Lets an owner's device look after the others from afar. Changes among owners need the node's own
+    console, or its recovery secret.
+    """
 
     @_abc_1.abstractmethod
     def ListDevices(
@@ -61,7 +67,7 @@ class DevicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _devices_pb2.ListDevicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_devices_pb2.ListDevicesResponse, _abc.Awaitable[_devices_pb2.ListDevicesResponse]]:
-        """Every paired device."""
+        """Every paired device that was not revoked."""
 
     @_abc_1.abstractmethod
     def RevokeDevice(
@@ -69,7 +75,7 @@ class DevicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _devices_pb2.RevokeDeviceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_devices_pb2.RevokeDeviceResponse, _abc.Awaitable[_devices_pb2.RevokeDeviceResponse]]:
-        """Takes effect at once: bundle, live streams, queued work."""
+        """Takes effect at once: bundle, live streams, queued work. Any device may revoke itself."""
 
     @_abc_1.abstractmethod
     def GrantDevice(
@@ -77,7 +83,7 @@ class DevicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _devices_pb2.GrantDeviceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_devices_pb2.GrantDeviceResponse, _abc.Awaitable[_devices_pb2.GrantDeviceResponse]]:
-        """Changes role, scopes and limits."""
+        """Changes role, scopes and limits. Repeating it is harmless."""
 
 def add_DevicesServiceServicer_to_server(servicer: DevicesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
