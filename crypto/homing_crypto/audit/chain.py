@@ -62,10 +62,10 @@ class Entry:
     def facts(self) -> dict[str, JsonValue]:
         """`detail` as values; empty if it is not an object."""
         try:
-            found = json.loads(self.detail)
+            found: dict[str, JsonValue] | JsonValue = json.loads(self.detail)
         except (ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return dict(found) if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

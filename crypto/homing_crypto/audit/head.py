@@ -1,6 +1,6 @@
 """The signed head: the node's word for how far its record goes. Whoever keeps it sees a cut tail.
 
-    signature = ECDSA P-256 with SHA-256 over context ‖ length-prefixed (node, seq, hash, at)
+signature = ECDSA P-256 with SHA-256 over context ‖ length-prefixed (node, seq, hash, at)
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import IntegrityError, UsageError
-from homing_core.ids import DeviceId
 
 from homing_crypto.audit.chain import prefixed
 from homing_crypto.keys import verify as verify_signature
 
 if TYPE_CHECKING:
+    from homing_core.ids import DeviceId
+
     from homing_crypto.certificates import CheckedCertificate
     from homing_crypto.identity import DeviceIdentity
 

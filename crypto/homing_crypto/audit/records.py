@@ -17,7 +17,10 @@ NODE: Final = "node"
 
 
 class AuditKind(Enum):
-    """What happened. GAP counts what could not be written, CHECKPOINT stands for what was removed."""
+    """What happened.
+
+    GAP counts what could not be written at its time; CHECKPOINT stands for what was removed as old.
+    """
 
     STARTED = "started"
     PAIRED = "paired"

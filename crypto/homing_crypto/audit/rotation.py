@@ -1,7 +1,7 @@
 """How the record follows a node's change of key: the old key signs for the new one's certificate.
 
-    signature = ECDSA P-256 with SHA-256 over context ‖ length-prefixed (old, new), each the
-                SHA-256 of a certificate
+signature = ECDSA P-256 with SHA-256 over context ‖ length-prefixed (old, new), each the
+            SHA-256 of a certificate
 """
 
 from __future__ import annotations
@@ -61,14 +61,18 @@ def follow_key(facts: Mapping[str, JsonValue], signer: str) -> str:
     try:
         old = check_certificate(_decode(facts["old_certificate"]))
         new = str(facts["new_certificate"])
-        if signer and old.sha256.hex() != signer:
-            raise ValueError
         message = _CONTEXT + prefixed((old.sha256, bytes.fromhex(new)))
         verify(old.public_key, _decode(facts["signature"]), message, "the node's new key")
     except (KeyError, ValueError, HomingError) as error:
-        msg = "the old key of the node did not sign for the new one"
-        raise IntegrityError(msg) from error
+        raise _unvouched() from error
+    if signer and old.sha256.hex() != signer:
+        raise _unvouched()
     return new
+
+
+def _unvouched() -> IntegrityError:
+    msg = "the old key of the node did not sign for the new one"
+    return IntegrityError(msg, "Whoever did this had no right to the old key.")
 
 
 def _message(old: CheckedCertificate, new: CheckedCertificate) -> bytes:

@@ -81,7 +81,8 @@ def verify(
         signed: the head that lies beside the record, which must be its very end, and whose it is.
         heads: heads that others kept; the record must pass through each.
     """
-    walk = _Walk(checkpoint)
+    start = (checkpoint.seq, checkpoint.hash) if checkpoint else (0, GENESIS)
+    walk = _Walk(*start)
     wanted = {head.seq: head for head in heads}
     for entry in entries:
         broken = walk.step(entry)
@@ -94,12 +95,16 @@ def verify(
                 f"entry {entry.seq} is another one than the kept head names: "
                 "the record was written anew",
             )
-    for head in heads:
-        broken = _reaches(head, walk, checkpoint)
-        if broken is not None:
-            return broken
+    if checkpoint is not None and walk.removed != start:
+        return Broken(
+            checkpoint.seq,
+            f"entries up to {checkpoint.seq} are missing, and the record does not say that they "
+            "were removed as too old",
+        )
+    ends = [_reaches(head, walk, checkpoint) for head in heads]
     if signed is not None:
-        broken = _signed_end(walk, *signed)
+        ends.append(_signed_end(walk, *signed))
+    for broken in ends:
         if broken is not None:
             return broken
     return Verified(
@@ -118,15 +123,21 @@ def extends(kept: Head, entries: Iterable[Entry]) -> Verdict:
         kept: the head, its hash whole.
         entries: all that come after it.
     """
-    return verify(entries, checkpoint=Checkpoint(kept.seq, kept.hash))
+    walk = _Walk(kept.seq, kept.hash)
+    for entry in entries:
+        broken = walk.step(entry)
+        if broken is not None:
+            return broken
+    return Verified(walk.seq, walk.hash, lost=walk.lost, unvouched=tuple(walk.unvouched))
 
 
 class _Walk:
     """Where the walk along the chain is."""
 
-    def __init__(self, checkpoint: Checkpoint | None) -> None:
-        self.seq = checkpoint.seq if checkpoint else 0
-        self.hash = checkpoint.hash if checkpoint else GENESIS
+    def __init__(self, seq: int, digest: str) -> None:
+        self.seq = seq
+        self.hash: str = digest
+        self.removed: tuple[object, object] | None = None
         self.lost = 0
         self.signer = ""
         self.unvouched: list[int] = []
@@ -152,6 +163,8 @@ class _Walk:
             case AuditKind.GAP.value:
                 lost = facts.get("lost")
                 self.lost += lost if isinstance(lost, int) else 0
+            case AuditKind.CHECKPOINT.value:
+                self.removed = (facts.get("up_to"), facts.get("hash"))
             case AuditKind.STARTED.value if facts.get(CERTIFICATE):
                 certificate = str(facts[CERTIFICATE])
                 if self.signer and certificate != self.signer:
@@ -186,9 +199,7 @@ def _reaches(head: Head, walk: _Walk, checkpoint: Checkpoint | None) -> Broken |
     return Broken(head.seq, f"entry {head.seq} was another one than the kept head names")
 
 
-def _signed_end(
-    walk: _Walk, signed: SignedHead, certificate: CheckedCertificate
-) -> Broken | None:
+def _signed_end(walk: _Walk, signed: SignedHead, certificate: CheckedCertificate) -> Broken | None:
     try:
         signed.check(certificate)
     except HomingError as error:
