@@ -27,6 +27,10 @@ from homing_crypto.certificates import check_certificate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+CLOCK_SLACK_S = 24 * 60 * 60
+"""A clock that is set back by less is believed."""
+_MOST_LEASE_S = 25 * 60 * 60
+"""Leases are at most a day long; an hour more for clocks that differ."""
 MIN_PREFIX = 4
 """Fewer hex digits than this never name a device."""
 
@@ -79,9 +83,18 @@ class PairedDevice:
         return DeviceId(self.account or self.id)
 
     def live(self, now: float) -> bool:
-        """Whether it may connect at all: not revoked; lease, time and overlap not run out."""
+        """Whether it may connect at all: not revoked; lease, time and overlap not run out.
+
+        A clock that was set back would let begin again what has ended. So whatever has an end is
+        over while the clock stands before the device's last call, or further before the end of a
+        lease than any lease is long.
+        """
         ends = (self.lease_expires_at, self.limits.expires_at, self.retires_at)
-        return not self.revoked_at and all(now < end for end in ends if end)
+        if self.revoked_at or not any(ends):
+            return not self.revoked_at
+        set_back = now < self.last_seen_at - CLOCK_SLACK_S
+        set_back |= self.lease_expires_at - now > _MOST_LEASE_S
+        return not set_back and all(now < end for end in ends if end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,6 +217,9 @@ def check_live(device: PairedDevice, now: float) -> None:
     """
     if device.revoked_at:
         raise _revoked()
+    if not device.live(now) and device.retires_at:
+        msg = "this key was replaced by a newer one, and its overlap is over"
+        raise UnpairedError(msg, "Use the device's newer key, or pair it again.")
     if not device.live(now):
         msg = "this device's time on this node is over"
         raise UnpairedError(msg, "Ask the node's owner to extend it.")

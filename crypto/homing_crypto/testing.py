@@ -132,7 +132,10 @@ class MemoryTrustStore:
     ) -> PairedDevice:
         """See `TrustStore.grant`."""
         with self._lock:
-            return self._put(granted(self.get(device_id), role, scopes, limits))
+            device = granted(self.get(device_id), role, scopes, limits)
+            for key in [one for one in self.devices() if one.owner == device.owner]:
+                self._put(dataclasses.replace(key, role=role, scopes=scopes, limits=limits))
+            return device
 
     def rewrite(self, decide: Callable[[tuple[PairedDevice, ...]], RewriteT]) -> RewriteT:
         """See `TrustStore.rewrite`."""

@@ -86,7 +86,7 @@ class TrustStore(Protocol):
     def grant(
         self, device_id: DeviceId, role: DeviceRole, scopes: frozenset[Scope], limits: Limits
     ) -> PairedDevice:
-        """Change what a device may do.
+        """Change what a device may do, with each of its keys.
 
         Raises:
             NotFoundError: it is unknown.

@@ -67,6 +67,11 @@ _MIGRATIONS = (
 )
 
 _REVOKE = "UPDATE devices SET revoked_at = ? WHERE id = ? AND revoked_at = 0"
+_GRANT = """
+    UPDATE devices SET role = ?, scopes = ?, limits = ?
+    WHERE id = ? OR iif(account = '', id, account) = ?
+"""
+"""All keys of a device, so that an old one keeps nothing that was taken."""
 _MARKS = ", ".join("?" * 16)
 """One for each column of a device."""
 
@@ -158,10 +163,7 @@ class SqliteTrustStore:
         """See `TrustStore.grant`."""
         with self._database.write() as connection:
             device = granted(self.get(device_id), role, scopes, limits)
-            connection.execute(
-                "UPDATE devices SET role = ?, scopes = ?, limits = ? WHERE id = ?",
-                (*_to_row(device)[4:7], device_id),
-            )
+            connection.execute(_GRANT, (*_to_row(device)[4:7], device_id, device.owner))
         return device
 
     def rewrite(self, decide: Callable[[tuple[PairedDevice, ...]], RewriteT]) -> RewriteT:

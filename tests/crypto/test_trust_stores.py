@@ -186,6 +186,36 @@ def test_a_grant_changes_role_scopes_and_limits(store: TrustStore) -> None:
     assert store.get(ONE.device_id) == granted
 
 
+def test_a_grant_holds_for_all_keys_of_a_device(store: TrustStore) -> None:
+    store.add(paired_device(ONE, DeviceRole.OWNER))
+    store.add(dataclasses.replace(paired_device(TWO, DeviceRole.OWNER), account=ONE.device_id))
+    store.add(paired_device(THREE, DeviceRole.OWNER))
+    for named in (TWO, ONE):
+        limits = Limits(tokens_per_day=5 if named is TWO else 6)
+        store.grant(named.device_id, DeviceRole.GUEST, frozenset(), limits)
+        keys = [store.get(one.device_id) for one in (ONE, TWO)]
+        assert [(key.role, key.limits) for key in keys] == [(DeviceRole.GUEST, limits)] * 2
+    assert store.get(THREE.device_id).role is DeviceRole.OWNER
+
+
+@pytest.mark.attack
+def test_a_clock_that_is_set_back_revives_nothing_that_has_ended(
+    store: TrustStore, clock: FakeClock
+) -> None:
+    """Clock at 1970: whoever has an end stays out; whoever has none is let in as always."""
+    now = int(clock.now())
+    store.add(dataclasses.replace(paired_device(ONE), limits=Limits(expires_at=now + 60)))
+    store.add(dataclasses.replace(paired_device(TWO), lease_expires_at=now + 60))
+    store.add(dataclasses.replace(paired_device(THREE)))
+    store.touch(ONE.device_id)
+    clock.advance(61)
+    assert store.roots_pem() == THREE.certificate.pem
+    clock.advance(-now)
+    assert store.roots_pem() == THREE.certificate.pem
+    assert not store.get(ONE.device_id).live(clock.now())
+    assert not store.get(TWO.device_id).live(clock.now())
+
+
 def test_an_id_prefix_finds_one_device_or_says_why_not(store: TrustStore) -> None:
     store.add(paired_device(ONE))
     assert store.find(ONE.device_id[:8].upper() + " ").id == ONE.device_id
