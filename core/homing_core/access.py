@@ -40,12 +40,15 @@ DEFAULT_SCOPES: dict[DeviceRole, frozenset[Scope]] = {
 class Limits:
     """Limits on one device; 0 or empty means no limit of that kind.
 
+    What nothing at all is, and which of two limits is the tighter, `homing_core.limits` says.
+
     Attributes:
-        tokens_per_day: tokens in 24 hours.
+        tokens_per_day: tokens in 24 hours: those of prompts that had to be computed, and those that
+            were written.
         concurrent_streams: generations at once.
         jobs: jobs that have not ended.
-        models: model names.
-        tools: tool name patterns.
+        models: patterns for names of models, and of adapters.
+        tools: patterns for home tools, as `server.name`.
         expires_at: valid until then, seconds since the epoch.
         hours: hours of use, such as `08:00-22:00`, in the node's time zone.
     """

@@ -1,13 +1,16 @@
-"""Roles and scopes of devices."""
+"""Roles, scopes and limits of devices."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from homing_core.access import DeviceRole, Scope
+from homing_core.access import DeviceRole, Limits, Scope
+from homing_core.errors import UsageError
+from homing_core.limits import MAX_PATTERNS, checked_limits
 
 from homing_proto.codec import limits
-from homing_proto.codec.fields import EnumTable, max_items
+from homing_proto.codec.fields import EnumTable, encoder, max_items, refuse
+from homing_proto.v1 import devices_pb2
 from homing_proto.v1 import node_pb2 as wire
 
 if TYPE_CHECKING:
@@ -58,3 +61,46 @@ def decode_scopes(numbers: Collection[int]) -> frozenset[Scope]:
     """
     max_items(numbers, limits.MAX_SCOPES, "scopes")
     return frozenset(SCOPES.decode(number) for number in numbers if SCOPES.known(number))
+
+
+@encoder
+def encode_limits(value: Limits) -> devices_pb2.Limits:
+    """Limits on one device."""
+    return devices_pb2.Limits(
+        tokens_per_day=value.tokens_per_day,
+        concurrent_streams=value.concurrent_streams,
+        jobs=value.jobs,
+        models=value.models,
+        tools=value.tools,
+        expires_at=value.expires_at,
+        hours=value.hours,
+    )
+
+
+def decode_limits(message: devices_pb2.Limits, patterns: int = MAX_PATTERNS) -> Limits:
+    """Limits on one device, as another may set them.
+
+    Args:
+        message: from the other side.
+        patterns: of one kind at most; `limits.MAX_LIMIT_PATTERNS` where they are only shown.
+
+    Raises:
+        InvalidDataError: it is nothing that `checked_limits` takes.
+    """
+    max_items(message.models, patterns, "patterns for models")
+    max_items(message.tools, patterns, "patterns for tools")
+    try:
+        return checked_limits(
+            Limits(
+                tokens_per_day=message.tokens_per_day,
+                concurrent_streams=message.concurrent_streams,
+                jobs=message.jobs,
+                models=tuple(message.models),
+                tools=tuple(message.tools),
+                expires_at=message.expires_at,
+                hours=message.hours,
+            ),
+            patterns,
+        )
+    except UsageError as error:
+        refuse(error.what)

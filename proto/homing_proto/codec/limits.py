@@ -18,6 +18,8 @@ MAX_TOPICS: Final = 32
 """Topics of one tool, repeats included."""
 MAX_SCOPES: Final = 64
 """Scopes of one device, repeats included."""
+MAX_LIMIT_PATTERNS: Final = 4096
+"""Patterns of one kind in a device's limits, as the tighter of several lists may have them."""
 MAX_STOPS: Final = 16
 """Stop strings in one request."""
 
