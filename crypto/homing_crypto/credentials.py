@@ -28,12 +28,14 @@ _log = structlog.get_logger(__name__)
 
 
 def server_credentials(
-    identity: DeviceIdentity, bundle: Callable[[], bytes]
+    identity: DeviceIdentity | Callable[[], Iterable[DeviceIdentity]],
+    bundle: Callable[[], bytes],
 ) -> grpc.ServerCredentials:
     """Mutual TLS for a node's main port; a client certificate is required.
 
     Args:
-        identity: the node's own.
+        identity: the node's own; or what gives all that it has, the present one first, asked at
+            every handshake. Of several, gRPC shows the one whose id the client asks for (SNI).
         bundle: the certificates to let in (PEM): `TrustStore.roots_pem` without whoever is shut
             out (`homing_crypto.guard.ShutOut`), stored or not. It is asked at every
             handshake, on a thread of gRPC's, so pairing and revocation need no restart. If it
@@ -41,8 +43,10 @@ def server_credentials(
     """
 
     def configuration(roots: bytes) -> grpc.ServerCertificateConfiguration:
+        identities = identity() if callable(identity) else (identity,)
         return grpc.ssl_server_certificate_configuration(
-            [(identity.private_key_pem, identity.certificate.pem)], root_certificates=roots
+            [(one.private_key_pem, one.certificate.pem) for one in identities],
+            root_certificates=roots,
         )
 
     def fetch() -> grpc.ServerCertificateConfiguration:

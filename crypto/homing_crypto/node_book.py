@@ -18,12 +18,15 @@ from homing_crypto.nodes import (
     checked_node,
     find_node,
     in_order,
+    succeeded,
     updated,
 )
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
+
+    from homing_crypto.rotation import NewKey
 
 NODE_BOOK_FILE = "nodes.db"
 
@@ -50,6 +53,7 @@ _MIGRATIONS = (
         started_at REAL NOT NULL
     ) STRICT, WITHOUT ROWID
     """,
+    "ALTER TABLE nodes ADD COLUMN known_as TEXT NOT NULL DEFAULT ''",
 )
 
 _log = structlog.get_logger(__name__)
@@ -113,6 +117,22 @@ class SqliteNodeBook:
                 (address, float(at), node_id),
             )
 
+    def note_known_as(self, key: DeviceId, node_id: DeviceId | None = None) -> None:
+        """See `NodeBook.note_known_as`."""
+        which, value = ("known_as", "") if node_id is None else ("id", node_id)
+        with self._database.write() as connection:
+            connection.execute(
+                f"UPDATE nodes SET known_as = ? WHERE {which} = ?",  # noqa: S608  # our own words
+                (key, value),
+            )
+
+    def succeed(self, node_id: DeviceId, key: NewKey) -> KnownNode:
+        """See `NodeBook.succeed`."""
+        with self._database.write() as connection:
+            stored = succeeded(self._read(node_id), self._read(key.id), key)
+            connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
+            return self._put(connection, stored)
+
     def begin_pairing(self, pending: PendingPairing) -> None:
         """See `NodeBook.begin_pairing`."""
         with self._database.write() as connection:
@@ -136,15 +156,18 @@ class SqliteNodeBook:
             if node is not None:
                 self._put(connection, node)
 
+    def _read(self, node_id: DeviceId) -> KnownNode | None:
+        """As `get`; None also for a damaged entry, which a new pairing repairs."""
+        try:
+            return self.get(node_id)
+        except (NotFoundError, IntegrityError):
+            return None
+
     def _put(self, connection: sqlite3.Connection, node: KnownNode) -> KnownNode:
         checked = checked_node(node)
-        try:
-            existing = self.get(node.id)
-        except (NotFoundError, IntegrityError):  # a damaged entry is repaired by a new pairing
-            existing = None
-        stored = updated(existing, checked)
+        stored = updated(self._read(node.id), checked)
         connection.execute(
-            "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             _to_row(stored),
         )
         return stored
@@ -163,6 +186,7 @@ def _to_row(node: KnownNode) -> tuple[str | bytes | float, ...]:
         node.last_good_address,
         float(node.last_verified_at),
         float(node.paired_at),
+        node.known_as,
     )
 
 
@@ -181,6 +205,7 @@ def _from_row(row: sqlite3.Row) -> KnownNode:
                 last_good_address=row["last_good_address"],
                 last_verified_at=row["last_verified_at"],
                 paired_at=row["paired_at"],
+                known_as=row["known_as"],
             )
         )
     except (HomingError, ValueError, TypeError, LookupError, AttributeError) as error:

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from homing_core.errors import ConflictError, IntegrityError
+from homing_core.errors import ConflictError, IntegrityError, NotFoundError
 from homing_core.labels import clean_label
 from homing_core.tools import Place
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from homing_core.access import DeviceRole, Scope
     from homing_core.ids import DeviceId
+
+    from homing_crypto.rotation import NewKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class KnownNode:
         last_good_address: where its key was last proven; empty for never. A hint, not trust.
         last_verified_at: when that was; 0 for never.
         paired_at: when it was paired.
+        known_as: the key by which it knows this phone; empty for the one that this phone has had
+            since before it noted this.
     """
 
     id: DeviceId
@@ -49,6 +53,7 @@ class KnownNode:
     last_good_address: str = ""
     last_verified_at: float = 0.0
     paired_at: float = 0.0
+    known_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,26 @@ class NodeBook(Protocol):
         """Note where the node's key was proven just now."""
         ...
 
+    def note_known_as(self, key: DeviceId, node_id: DeviceId | None = None) -> None:
+        """Note by which key this phone is known to a node.
+
+        Args:
+            key: the device id of that key of this phone's.
+            node_id: the node; None for all of which nothing is noted yet.
+        """
+        ...
+
+    def succeed(self, node_id: DeviceId, key: NewKey) -> KnownNode:
+        """The node has a new key, and so another id; all else of it stays. Harmless twice.
+
+        Returns:
+            What is stored now.
+
+        Raises:
+            NotFoundError: the node is known neither by its old id nor by the new one.
+        """
+        ...
+
     def begin_pairing(self, pending: PendingPairing) -> None:
         """Remember a pairing before its request is sent; replaces one with the same link."""
         ...
@@ -143,6 +168,31 @@ def updated(existing: KnownNode | None, new: KnownNode) -> KnownNode:
         last_good_address=new.last_good_address or existing.last_good_address,
         last_verified_at=max(new.last_verified_at, existing.last_verified_at),
         paired_at=existing.paired_at,
+        known_as=new.known_as or existing.known_as,
+    )
+
+
+def succeeded(old: KnownNode | None, existing: KnownNode | None, key: NewKey) -> KnownNode:
+    """What the book holds after a node's key was replaced.
+
+    Args:
+        old: the node by its old id; None if it is not in the book (any more).
+        existing: the node by its new id, if it is.
+        key: the new key, checked.
+
+    Raises:
+        NotFoundError: it is in the book by neither id.
+    """
+    if existing is not None:  # it was paired anew meanwhile, or this is a repetition
+        return existing
+    if old is None:
+        msg = "no such node is paired"
+        raise NotFoundError(msg, "List the nodes to see their ids.")
+    return dataclasses.replace(
+        old,
+        id=key.id,
+        certificate_der=key.certificate.der,
+        hpke_public_key=key.hpke_public_key,
     )
 
 

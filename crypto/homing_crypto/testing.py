@@ -28,6 +28,7 @@ from homing_crypto.nodes import (
     checked_node,
     find_node,
     in_order,
+    succeeded,
     updated,
 )
 from homing_crypto.trust import SEEN_RESOLUTION_S
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from homing_core.ids import DeviceId
 
     from homing_crypto.audit.records import AuditKind
+    from homing_crypto.rotation import NewKey
     from homing_crypto.trust import RewriteT
 
 
@@ -223,6 +225,21 @@ class MemoryNodeBook:
                 self._nodes[node_id] = dataclasses.replace(
                     self._nodes[node_id], last_good_address=address, last_verified_at=at
                 )
+
+    def note_known_as(self, key: DeviceId, node_id: DeviceId | None = None) -> None:
+        """See `NodeBook.note_known_as`."""
+        with self._lock:
+            for node in self.nodes():
+                if node.id == node_id or (node_id is None and not node.known_as):
+                    self._nodes[node.id] = dataclasses.replace(node, known_as=key)
+
+    def succeed(self, node_id: DeviceId, key: NewKey) -> KnownNode:
+        """See `NodeBook.succeed`."""
+        with self._lock:
+            stored = succeeded(self._nodes.get(node_id), self._nodes.get(key.id), key)
+            self._nodes.pop(node_id, None)
+            self._nodes[stored.id] = stored
+            return stored
 
     def begin_pairing(self, pending: PendingPairing) -> None:
         """See `NodeBook.begin_pairing`."""

@@ -19,6 +19,7 @@ from homing_core.ids import DeviceId
 from homing_core.tools import Place
 from homing_crypto.node_book import SqliteNodeBook
 from homing_crypto.nodes import KnownNode, NodeBook, PendingPairing
+from homing_crypto.rotation import NewKey
 from homing_crypto.testing import MemoryNodeBook, throwaway_identity
 
 if TYPE_CHECKING:
@@ -97,6 +98,36 @@ def test_forgetting_a_node_is_harmless_twice(book: NodeBook) -> None:
     assert book.nodes() == ()
     with pytest.raises(NotFoundError):
         book.get(HOME.device_id)
+
+
+def test_it_is_noted_which_key_a_node_knows(book: NodeBook) -> None:
+    first, second = DeviceId("1" * 64), DeviceId("2" * 64)
+    book.add(known(HOME))
+    book.add(dataclasses.replace(known(PEER), known_as=first))
+    book.note_known_as(second)
+    assert book.get(HOME.device_id).known_as == second
+    assert book.get(PEER.device_id).known_as == first
+    book.note_known_as(second, PEER.device_id)
+    assert book.get(PEER.device_id).known_as == second
+    book.note_known_as(second, UNKNOWN)
+
+
+def test_a_node_with_a_new_key_keeps_all_but_its_id(book: NodeBook) -> None:
+    book.add(dataclasses.replace(known(HOME, "attic"), known_as="1" * 64))
+    book.note_verified(HOME.device_id, "10.0.0.7:7443", 150.0)
+    before = book.get(HOME.device_id)
+    key = NewKey(THIRD.certificate, THIRD.hpke.public_bytes, THIRD.hpke_signature)
+    after = dataclasses.replace(
+        before,
+        id=THIRD.device_id,
+        certificate_der=THIRD.certificate.der,
+        hpke_public_key=THIRD.hpke.public_bytes,
+    )
+    assert book.succeed(HOME.device_id, key) == after
+    assert book.succeed(HOME.device_id, key) == after
+    assert book.nodes() == (after,)
+    with pytest.raises(NotFoundError):
+        book.succeed(UNKNOWN, NewKey(PEER.certificate, PEER.hpke.public_bytes, b""))
 
 
 def test_a_certificate_of_another_node_is_refused(book: NodeBook) -> None:

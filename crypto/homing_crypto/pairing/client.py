@@ -12,6 +12,7 @@ from homing_core.errors import IntegrityError, InvalidDataError
 from homing_core.labels import clean_label
 from homing_core.tools import Place
 
+from homing_crypto.certificates import check_certificate
 from homing_crypto.keys import verify_hpke_key
 from homing_crypto.nodes import KnownNode
 from homing_crypto.pairing.proof import (
@@ -105,13 +106,14 @@ def accept_answer(
         place=place,
         role=answer.role,
         scopes=answer.scopes,
-        addresses=_readable([*answer.addresses, *map(str, side.link.node_addresses)]),
+        addresses=readable_addresses([*answer.addresses, *map(str, side.link.node_addresses)]),
         paired_at=now,
+        known_as=check_certificate(side.attempt.certificate_der).device_id,
     )
 
 
-def _readable(texts: Iterable[str]) -> tuple[str, ...]:
-    """Addresses are hints: one that cannot be read here is left out."""
+def readable_addresses(texts: Iterable[str]) -> tuple[str, ...]:
+    """The addresses that can be read here, each once: they are hints, so others are left out."""
     found: dict[str, None] = {}
     for text in texts:
         with contextlib.suppress(InvalidDataError):
