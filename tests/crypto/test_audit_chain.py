@@ -6,9 +6,10 @@ import dataclasses
 from typing import Any
 
 import pytest
+from homing_core.audit import Entry, Head
 from homing_core.errors import IntegrityError, UsageError
-from homing_crypto.audit.chain import GENESIS, Draft, Entry, entry_hash
-from homing_crypto.audit.head import Head, parse_head, sign_head
+from homing_crypto.audit.chain import GENESIS, Draft, entry_hash
+from homing_crypto.audit.head import check_head, parse_head, sign_head
 from homing_crypto.audit.rotation import node_key_changed
 from homing_crypto.audit.verify import Broken, Checkpoint, Verified, extends, verify
 from homing_crypto.testing import throwaway_identity
@@ -120,15 +121,15 @@ def test_a_head_that_somebody_else_signed_is_not_believed() -> None:
     entries = record()
     theirs = sign_head(OTHER, head_of(entries))
     with pytest.raises(IntegrityError):
-        theirs.check(NODE.certificate)
+        check_head(theirs, NODE.certificate)
     posing = dataclasses.replace(theirs, node=NODE.device_id)
     with pytest.raises(IntegrityError):
-        posing.check(NODE.certificate)
+        check_head(posing, NODE.certificate)
     moved = dataclasses.replace(
         sign_head(NODE, head_of(entries)), head=Head(7, entries[-1].hash, entries[-1].at_ms)
     )
     with pytest.raises(IntegrityError):
-        moved.check(NODE.certificate)
+        check_head(moved, NODE.certificate)
     assert isinstance(verify(entries, signed=(theirs, NODE.certificate)), Broken)
 
 

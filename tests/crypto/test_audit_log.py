@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_core.audit import Head
 from homing_core.errors import UnavailableError
 from homing_core.testing import FakeClock
 from homing_crypto.audit import log as audit_log
-from homing_crypto.audit.head import Head
 from homing_crypto.audit.log import MOST_WAITING, SqliteAudit
 from homing_crypto.audit.records import CONSOLE, NODE, AuditKind
 from homing_crypto.audit.store import AuditFile, Filter

@@ -10,10 +10,10 @@ different entries from having the same bytes. Entry 1 follows 32 zero bytes.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from homing_core.audit import Entry
 from homing_core.canonical import canonical_json
 from homing_core.errors import InvalidDataError
 
@@ -35,42 +35,8 @@ _MOST_NUMBER: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of the record.
-
-    Attributes:
-        seq: its number, from 1 without gaps.
-        at_ms: wall time at the node, milliseconds since the epoch; may go back with its clock.
-        kind: an `AuditKind`'s value, or one of a newer Homing.
-        actor: who did it: `CONSOLE`, `NODE` or a device id.
-        device: whom it concerns: a device id, or empty.
-        detail: further facts: a JSON object in canonical form.
-        previous: hash of the entry before, hex.
-        hash: hash of this one, hex.
-    """
-
-    seq: int
-    at_ms: int
-    kind: str
-    actor: str
-    device: str
-    detail: str
-    previous: str
-    hash: str
-
-    @property
-    def facts(self) -> dict[str, JsonValue]:
-        """`detail` as values; empty if it is not an object."""
-        try:
-            found: dict[str, JsonValue] | JsonValue = json.loads(self.detail)
-        except (ValueError, RecursionError):
-            return {}
-        return dict(found) if isinstance(found, dict) else {}
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
-    """What will be an entry once it has its place in the chain; fields as in `Entry`."""
+    """What will be an entry once it has its place in the chain; its fields are an `Entry`'s."""
 
     at_ms: int
     kind: str

@@ -6,9 +6,9 @@ signature = ECDSA P-256 with SHA-256 over context ‖ length-prefixed (node, seq
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from homing_core.audit import Head, SignedHead
 from homing_core.errors import IntegrityError, UsageError
 
 from homing_crypto.audit.chain import prefixed
@@ -24,54 +24,17 @@ _HEAD_CONTEXT: Final = b"homing audit head v1\x00"
 _TYPED = re.compile(r"\s*(\d{1,18})\s*:\s*([0-9a-fA-F]{16,64})\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A point of the record that somebody remembers.
+def check_head(signed: SignedHead, certificate: CheckedCertificate) -> None:
+    """See that the node of this certificate signed a head.
 
-    Attributes:
-        seq: number of the entry.
-        hash: its hash in hex, or at least the first 16 digits of it.
-        at_ms: when, milliseconds since the epoch; 0 if it is not known.
+    Raises:
+        IntegrityError: it did not.
     """
-
-    seq: int
-    hash: str
-    at_ms: int = 0
-
-    def to_text(self) -> str:
-        """As a person types it into `homing-node audit verify --head`."""
-        return f"{self.seq}:{self.hash}"
-
-    def names(self, seq: int, digest: str) -> bool:
-        """Whether an entry of this number and hash is the one that is remembered."""
-        return seq == self.seq and digest.startswith(self.hash)
-
-
-@dataclass(frozen=True, slots=True)
-class SignedHead:
-    """A head with the node's signature.
-
-    Attributes:
-        node: device id of the key that signed.
-        head: what it says; its hash is whole.
-        signature: ECDSA, DER.
-    """
-
-    node: DeviceId
-    head: Head
-    signature: bytes = field(repr=False)
-
-    def check(self, certificate: CheckedCertificate) -> None:
-        """See that the node of this certificate signed it.
-
-        Raises:
-            IntegrityError: it did not.
-        """
-        if certificate.device_id != self.node:
-            msg = "another key than the node's signed the head of its record"
-            raise IntegrityError(msg, "Look at the record on the node: homing-node audit verify.")
-        message = _message(self.node, self.head)
-        verify_signature(certificate.public_key, self.signature, message, "the record's head")
+    if certificate.device_id != signed.node:
+        msg = "another key than the node's signed the head of its record"
+        raise IntegrityError(msg, "Look at the record on the node: homing-node audit verify.")
+    message = _message(signed.node, signed.head)
+    verify_signature(certificate.public_key, signed.signature, message, "the record's head")
 
 
 def sign_head(identity: DeviceIdentity, head: Head) -> SignedHead:

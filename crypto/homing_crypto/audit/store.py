@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from homing_core.audit import Entry, Head, SignedHead
 from homing_core.errors import IntegrityError
 from homing_core.ids import DeviceId
 
-from homing_crypto.audit.chain import GENESIS, Draft, Entry
-from homing_crypto.audit.head import Head, SignedHead, sign_head
+from homing_crypto.audit.chain import GENESIS, Draft
+from homing_crypto.audit.head import sign_head
 from homing_crypto.audit.records import NODE, AuditKind
 from homing_crypto.audit.verify import Checkpoint, verify
 from homing_crypto.certificates import check_certificate

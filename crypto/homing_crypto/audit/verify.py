@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from homing_core.errors import HomingError
 
-from homing_crypto.audit.chain import GENESIS, Entry, entry_hash
+from homing_crypto.audit.chain import GENESIS, entry_hash
+from homing_crypto.audit.head import check_head
 from homing_crypto.audit.records import AuditKind
 from homing_crypto.audit.rotation import CERTIFICATE, follow_key, is_node_key_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from homing_crypto.audit.head import Head, SignedHead
+    from homing_core.audit import Entry, Head, SignedHead
+
     from homing_crypto.certificates import CheckedCertificate
 
 
@@ -201,7 +203,7 @@ def _reaches(head: Head, walk: _Walk, checkpoint: Checkpoint | None) -> Broken |
 
 def _signed_end(walk: _Walk, signed: SignedHead, certificate: CheckedCertificate) -> Broken | None:
     try:
-        signed.check(certificate)
+        check_head(signed, certificate)
     except HomingError as error:
         return Broken(signed.head.seq, error.what)
     if walk.signer and certificate.sha256.hex() != walk.signer:
