@@ -105,18 +105,18 @@ def node_proof(secret: bytes, attempt: PairAttempt, answer: PairAnswer) -> bytes
     Raises:
         InvalidDataError: a name has no UTF-8 form.
     """
-    addresses = [_utf8(address) for address in answer.addresses]
-    scopes = sorted(_utf8(scope.value) for scope in answer.scopes)
+    addresses = [utf8(address) for address in answer.addresses]
+    scopes = sorted(utf8(scope.value) for scope in answer.scopes)
     return _mac(
         secret,
         [
             _NODE_LABEL,
             *_attempt_fields(attempt, answer.certificate_der),
             answer.hpke_public_key,
-            _utf8(answer.role.value),
-            _joined(scopes),
-            _utf8(answer.name),
-            _joined(addresses),
+            utf8(answer.role.value),
+            joined(scopes),
+            utf8(answer.name),
+            joined(addresses),
         ],
     )
 
@@ -128,25 +128,27 @@ def same_proof(one: bytes, other: bytes) -> bool:
 
 def _attempt_fields(attempt: PairAttempt, node_certificate: bytes) -> list[bytes]:
     return [
-        _utf8(str(attempt.version)),
-        _utf8(attempt.link_id),
+        utf8(str(attempt.version)),
+        utf8(attempt.link_id),
         node_certificate,
         attempt.certificate_der,
         attempt.hpke_public_key,
         attempt.nonce,
-        _utf8(attempt.name),
+        utf8(attempt.name),
     ]
 
 
 def _mac(secret: bytes, fields: Iterable[bytes]) -> bytes:
-    return hmac.digest(secret, _joined(fields), "sha256")
+    return hmac.digest(secret, joined(fields), "sha256")
 
 
-def _joined(fields: Iterable[bytes]) -> bytes:
+def joined(fields: Iterable[bytes]) -> bytes:
+    """The fields as one text, each with its length in front: no two lists share a form."""
     return b"".join(len(part).to_bytes(4, "big") + part for part in fields)
 
 
-def _utf8(text: str) -> bytes:
+def utf8(text: str) -> bytes:
+    """The text's bytes; raises `InvalidDataError` where it has none."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
