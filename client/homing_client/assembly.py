@@ -26,6 +26,7 @@ from homing_discovery.browser import ZeroconfBrowser
 from homing_inference.catalog.store import Store
 
 from homing_client.homes import HomeLinks
+from homing_client.key_place import IDENTITY_FOLDER
 from homing_client.local_engine import LocalEngine
 from homing_client.model_choice import expected_name
 from homing_client.sessions import Sessions
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
     from homing_crypto.nodes import NodeBook
+    from homing_crypto.vault import KeyVault
 
     from homing_client.config import ClientConfig, ModelSection
 
@@ -57,12 +59,14 @@ class Setting:
         config: how it is set.
         clock: where time comes from.
         source: where its model comes from; None takes the catalog.
+        vault: how its keys are protected; None is by their file's mode alone.
     """
 
     paths: ProgramPaths
     config: ClientConfig
     clock: Clock
     source: ModelSource | None = None
+    vault: KeyVault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,9 @@ async def assemble(
     folder = setting.paths.data_dir
     data = _data_folder(setting)
     make_private(data)
-    identity = await asyncio.to_thread(DeviceIdentity.load_or_create, folder / "identity", clock)
+    identity = await asyncio.to_thread(
+        DeviceIdentity.load_or_create, folder / IDENTITY_FOLDER, clock, setting.vault
+    )
     book = SqliteNodeBook(folder / NODE_BOOK_FILE)
     stack.callback(book.close)
     journal = SqliteJournal.open(folder / "journal.db")

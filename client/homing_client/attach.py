@@ -16,6 +16,7 @@ from homing_agent.runtime.localsocket import SocketState, open_local_channel, pr
 from homing_agent.runtime.paths import prepare_data_dir, socket_path
 from homing_core.errors import ConflictError, HomingError, UnavailableError, error_from_code
 
+from homing_client.key_place import key_place
 from homing_client.model_choice import canonical_model
 from homing_client.rpc.phone_calls import PhoneCalls
 
@@ -112,9 +113,10 @@ async def _change_model(setup: Setup, tell: Callable[[str], None]) -> None:
 
 async def _start(setup: Setup) -> None:
     """Start `homing serve` apart from this terminal and wait until it says that it listens."""
+    passphrase = _passphrase(setup.paths)  # before the time runs: a person types it
     deadline = time.monotonic() + START_S
     while True:
-        failure = await _spawn(setup, deadline)
+        failure = await _spawn(setup, passphrase, deadline)
         if failure is None:
             return
         if not isinstance(failure, ConflictError):
@@ -130,29 +132,49 @@ async def _start(setup: Setup) -> None:
             return
 
 
-async def _spawn(setup: Setup, deadline: float) -> HomingError | None:
+async def _spawn(setup: Setup, passphrase: str | None, deadline: float) -> HomingError | None:
     """One process; what it says when it listens, or why it will not."""
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "homing_client", "serve", "--background"]
     command += ["--ready-fd", str(writing), *setup.arguments()]
+    passed = [writing]
+    if passphrase is not None:
+        from homing_agent.runtime.unlock import hand_over  # noqa: PLC0415  # as below
+
+        passed.append(hand_over(passphrase))
+        command += ["--passphrase-fd", str(passed[1])]
     with os.fdopen(reading, "rb") as pipe:
         try:
             subprocess.Popen(  # noqa: S603, ASYNC220  # our own program; it outlives us on purpose
                 command,
-                pass_fds=(writing,),
+                pass_fds=passed,
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
         finally:
-            os.close(writing)
+            for descriptor in passed:
+                os.close(descriptor)
         try:
             async with asyncio.timeout(max(deadline - time.monotonic(), 1.0)):
                 return _read_report(await _read_to_end(pipe.fileno()))
         except TimeoutError:
             msg = "the resident process does not come up"
             return UnavailableError(msg, f"Run it by hand to see why: {_START_WITH}")
+
+
+def _passphrase(paths: ProgramPaths) -> str | None:
+    """Of the phone's keys, if they want one and the process cannot find it by itself."""
+    from homing_agent.runtime.unlock import (  # noqa: PLC0415  # attaching needs none of it
+        somebody_can_be_asked,
+        wanted_passphrase,
+    )
+
+    place = key_place(paths)
+    if os.environ.get(place.variable):
+        return None
+    return wanted_passphrase(place, interactive=somebody_can_be_asked())
 
 
 async def _read_to_end(descriptor: int) -> bytes:

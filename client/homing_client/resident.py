@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from homing_agent.request import FinalAnswer
     from homing_agent.runtime.model_host import ModelSource
     from homing_agent.runtime.paths import ProgramPaths
+    from homing_crypto.vault import KeyVault
 
     from homing_client.assembly import Assembly
     from homing_client.config import ClientConfig
@@ -53,9 +54,10 @@ class Resident:
         idle_s: leave after this long without use, in seconds; 0 never.
         tell: shows what happens.
         source: where the model comes from; None takes the catalog.
+        vault: how its keys are protected; None is by their file's mode alone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one for each thing it is made of
         self,
         paths: ProgramPaths,
         config: ClientConfig,
@@ -63,9 +65,10 @@ class Resident:
         idle_s: int,
         tell: Tell,
         source: ModelSource | None = None,
+        vault: KeyVault | None = None,
     ) -> None:
         """Touch nothing yet."""
-        self._setting = Setting(paths, config, SystemClock(), source)
+        self._setting = Setting(paths, config, SystemClock(), source, vault)
         self._idle_s = idle_s
         self._tell = tell
         self._used = 0.0

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
     from homing_crypto.trust import TrustStore
+    from homing_crypto.vault import KeyVault
     from homing_discovery.boundaries import Announcer
 
     from homing_node.config import NodeConfig
@@ -76,6 +77,7 @@ class NodeOptions:
         models: what it may serve, the default first.
         announcer: makes what announces it on the local network.
         clock: for everything it stores.
+        vault: how its keys are protected; None is by their file's mode alone.
     """
 
     paths: ProgramPaths
@@ -83,6 +85,7 @@ class NodeOptions:
     models: tuple[ConfiguredModel, ...]
     announcer: Callable[[Announcement, tuple[str, ...]], Announcer] = _announcer
     clock: Clock = field(default_factory=SystemClock)
+    vault: KeyVault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
     async with contextlib.AsyncExitStack() as stack:
         prepare_data_dir(options.paths)
         stack.enter_context(DataDirLock.acquire(options.paths))
-        identity = DeviceIdentity.load_or_create(options.paths.data_dir, clock)
+        identity = DeviceIdentity.load_or_create(options.paths.data_dir, clock, options.vault)
         store = SqliteTrustStore(options.paths.data_dir / TRUST_STORE_FILE, clock)
         stack.callback(store.close)
 

@@ -11,9 +11,11 @@ from homing_agent.runtime.cli import run_app
 from homing_client.cli import (
     ask_command,
     chat_command,
+    keys_command,
     models_command,
     nodes_command,
     pair_command,
+    protect_command,
     serve_command,
     tools_command,
 )
@@ -56,6 +58,8 @@ pair_command.register(app)
 nodes_command.register(app)
 tools_command.register(app)
 models_command.register(app)
+protect_command.register(keys_command.keys)
+keys_command.register(app)
 serve_command.register(app)
 
 

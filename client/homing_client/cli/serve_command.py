@@ -49,6 +49,10 @@ def serve(  # noqa: PLR0913  # one for each option
         int | None,
         typer.Option("--ready-fd", hidden=True, help="Where to say that the socket is open."),
     ] = None,
+    passphrase_fd: Annotated[
+        int | None,
+        typer.Option("--passphrase-fd", hidden=True, help="Where to take the passphrase from."),
+    ] = None,
     as_json: Json = False,
     stand_in: StandIn = False,
     model: Model = None,
@@ -73,6 +77,7 @@ def serve(  # noqa: PLR0913  # one for each option
                 watched=not background,
                 as_json=as_json,
                 ready_fd=ready_fd,
+                passphrase_fd=passphrase_fd,
             )
         )
     except HomingError as error:
@@ -83,23 +88,31 @@ def serve(  # noqa: PLR0913  # one for each option
         raise
 
 
-async def _serve(
+async def _serve(  # noqa: PLR0913  # as the command
     setup: Setup,
     *,
     idle_minutes: int | None,
     watched: bool,
     as_json: bool,
     ready_fd: int | None,
+    passphrase_fd: int | None,
 ) -> None:
     from homing_agent.runtime.cli import name_log_file  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.unlock import (  # noqa: PLC0415  # as above
+        somebody_can_be_asked,
+        unlocked,
+    )
 
     from homing_client.attach import report_ready  # noqa: PLC0415  # as above
     from homing_client.cli.watching import JsonWatch, TextWatch  # noqa: PLC0415  # as above
+    from homing_client.key_place import key_place  # noqa: PLC0415  # as above
     from homing_client.readiness import Happening  # noqa: PLC0415  # as above
     from homing_client.resident import Resident  # noqa: PLC0415  # as above
 
     settings = setup.load()
     name_log_file(setup.paths.log_file)
+    asked = watched and somebody_can_be_asked()
+    vault = unlocked(key_place(setup.paths), interactive=asked, pipe=passphrase_fd)
     with JsonWatch() if as_json else TextWatch() as watch:
 
         def tell(happening: Happening, text: str) -> None:
@@ -109,7 +122,7 @@ async def _serve(
                 watch.tell(happening, text)
 
         minutes = settings.phone.idle_minutes if idle_minutes is None else idle_minutes
-        await Resident(setup.paths, settings, idle_s=minutes * 60, tell=tell).run()
+        await Resident(setup.paths, settings, idle_s=minutes * 60, tell=tell, vault=vault).run()
 
 
 async def _stop(setup: Setup, *, as_json: bool) -> None:

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 from homing_agent.runtime.cli import run_app
 
-from homing_node.cli import devices_command, models_command, pair_command, run_command
+from homing_node.cli import (
+    devices_command,
+    keys_command,
+    models_command,
+    pair_command,
+    protect_command,
+    run_command,
+)
 from homing_node.cli.options import PROGRAM
 
 app = typer.Typer(
@@ -50,6 +57,8 @@ run_command.register(app)
 pair_command.register(app)
 devices_command.register(app)
 models_command.register(app)
+protect_command.register(keys_command.keys)
+keys_command.register(app)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -91,12 +91,17 @@ async def _run(setup: Setup, changes: dict[str, str], *, as_json: bool) -> None:
 
     from homing_agent.runtime.logs import configure_logging  # noqa: PLC0415  # as above
     from homing_agent.runtime.paths import prepare_data_dir  # noqa: PLC0415  # as above
+    from homing_agent.runtime.unlock import (  # noqa: PLC0415  # as above
+        somebody_can_be_asked,
+        unlocked,
+    )
     from homing_inference.catalog.store import Store  # noqa: PLC0415  # as above
 
     from homing_node.assembly import NodeOptions  # noqa: PLC0415  # as above
     from homing_node.cli.console import out  # noqa: PLC0415  # as above
     from homing_node.cli.screen import JsonLines, Screen, Silence  # noqa: PLC0415  # as above
     from homing_node.daemon import run_daemon  # noqa: PLC0415  # as above
+    from homing_node.key_place import key_place  # noqa: PLC0415  # as above
     from homing_node.models.sources import (  # noqa: PLC0415  # as above
         configured_models,
         forget_other_states,
@@ -107,10 +112,11 @@ async def _run(setup: Setup, changes: dict[str, str], *, as_json: bool) -> None:
     prepare_data_dir(paths)
     watched = sys.stderr.isatty()
     configure_logging(config.node.log_level, paths.log_file if watched else None)
+    vault = unlocked(key_place(paths), interactive=somebody_can_be_asked())
     states = paths.data_dir / "states"
     models = configured_models(config, Store(), states)
     await asyncio.to_thread(forget_other_states, config, states)
-    options = NodeOptions(paths, config, models)
+    options = NodeOptions(paths, config, models, vault=vault)
     if as_json:
         await run_daemon(options, JsonLines())
     elif out.is_terminal:
