@@ -13,6 +13,8 @@ from typing import Final
 from homing_core.errors import UsageError
 from homing_inference.upstream.server import UpstreamServer
 
+from homing_node.limit_sections import LimitsSection
+
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
 DEFAULT_PORT: Final = 47100
 _MOST_PORT = 65535
@@ -95,6 +97,7 @@ class ModelSection:
         cache_tokens: tokens of all answers and prefixes that one model holds; 0 is what four full
             contexts take.
         threads: 0 shares the cores with the other engines on the machine.
+        cpu_share: fraction of the cores for all of this node's models together, above 0 to 1.
         gpu_layers: layers to put on an accelerator.
         memory_mib: MiB for all loaded models together; 0 is three quarters of the machine's.
         checkpoint_mib: MiB of memory in which one model keeps conversations to go on with; 0 lets
@@ -110,6 +113,7 @@ class ModelSection:
     max_sequences: int = 8
     cache_tokens: int = 0
     threads: int = 0
+    cpu_share: float = 1.0
     gpu_layers: int = 0
     memory_mib: int = 0
     checkpoint_mib: int = 512
@@ -145,6 +149,9 @@ class ModelSection:
                 raise ValueError(msg)
         if self.threads > _MOST_THREADS:
             msg = f"model.threads is above {_MOST_THREADS}, the most that llama.cpp takes"
+            raise ValueError(msg)
+        if not 0 < self.cpu_share <= 1:
+            msg = "model.cpu_share is not above 0 and at most 1"
             raise ValueError(msg)
         if not 1 <= self.max_sequences <= _MOST_SEQUENCES:
             msg = f"model.max_sequences is not between 1 and {_MOST_SEQUENCES}"
@@ -248,6 +255,7 @@ class NodeConfig:
     upstream: dict[str, UpstreamSection] = field(default_factory=dict[str, UpstreamSection])
     generations: GenerationsSection = field(default_factory=GenerationsSection)
     pairing: PairingSection = field(default_factory=PairingSection)
+    limits: LimitsSection = field(default_factory=LimitsSection)
 
     def __post_init__(self) -> None:
         """Check the names of the models."""

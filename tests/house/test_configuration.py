@@ -6,24 +6,35 @@ import dataclasses
 import json
 import re
 import tomllib
+from typing import TYPE_CHECKING
 
 import pytest
 from homing_client.config import ClientConfig
 from homing_node.config import NodeConfig
 from support.commands import ROOT
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PAGE = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-ROW = re.compile(r"^\| `([a-z_]+\.[a-z_]+)` \| `([^`]*)` \| \S", re.MULTILINE)
+ROW = re.compile(r"^\| `([a-z_]+(?:\.[a-z_]+){1,2})` \| `([^`]*)` \| \S", re.MULTILINE)
 
 
 def keys(config: ClientConfig | NodeConfig) -> dict[str, object]:
     """Every `section.key` with its default, in JSON's own terms."""
-    sections = json.loads(json.dumps(dataclasses.asdict(config)))
-    return {
-        f"{section}.{key}": value
-        for section, table in sections.items()
-        for key, value in table.items()
-    }
+    found = dict(leaves(config))
+    return {key: json.loads(json.dumps(value)) for key, value in found.items()}
+
+
+def leaves(section: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """What the sections hold; a table that a person names, such as of adapters, is one value."""
+    assert dataclasses.is_dataclass(section)
+    for field in dataclasses.fields(section):
+        value = getattr(section, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from leaves(value, f"{prefix}{field.name}.")
+        elif prefix:  # sections that a person names have a table of their own
+            yield prefix + field.name, value
 
 
 @pytest.mark.parametrize(
