@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from homing_core.errors import IntegrityError
+from homing_core.keys import KeyChange
 
 from homing_crypto.certificates import CheckedCertificate, check_certificate
 from homing_crypto.keys import verify, verify_hpke_key
@@ -32,25 +33,6 @@ if TYPE_CHECKING:
 
 _ROTATION = b"homing key rotation v1\x00"
 _SUCCESSION = b"homing node succession v1\x00"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyChange:
-    """A new key and what speaks for it; the values of the wire's `KeyChange`.
-
-    Attributes:
-        certificate_der: the new key's certificate.
-        hpke_public_key: the new HPKE key, raw.
-        hpke_signature: the new device key's word for it.
-        old_signature: the statement, signed by the old key.
-        new_signature: the same, signed by the new key.
-    """
-
-    certificate_der: bytes = field(repr=False)
-    hpke_public_key: bytes = field(repr=False)
-    hpke_signature: bytes = field(repr=False)
-    old_signature: bytes = field(repr=False)
-    new_signature: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
