@@ -39,13 +39,7 @@ async def fetch_certificate(
         InvalidDataError: the certificate is the expected one, but no device certificate.
         UnavailableError: nobody answers there in time, or not in TLS 1.3.
     """
-    try:
-        async with asyncio.timeout(timeout_s):
-            der = await _fetch(address, name)
-    except (OSError, TimeoutError) as error:  # ssl.SSLError is an OSError
-        msg = "the pairing server cannot be reached"
-        hint = "Pairing is open for three minutes only: open it again, on the same network."
-        raise UnavailableError(msg, hint) from error
+    der = await _fetch_within(address, timeout_s, name)
     if hashlib.sha256(der).digest() != expected_sha256:
         msg = "wrong server key: the computer that answered is not the one that made the link"
         raise IntegrityError(msg, "Do not pair with it. Ask for a new link.")
@@ -63,13 +57,13 @@ async def fetch_unproven(
         InvalidDataError: it is no device certificate.
         UnavailableError: nobody answers there in time, or not in TLS 1.3.
     """
-    return check_certificate(await _fetch_within(address, timeout_s))
+    return check_certificate(await _fetch_within(address, timeout_s, ""))
 
 
-async def _fetch_within(address: Address, timeout_s: float) -> bytes:
+async def _fetch_within(address: Address, timeout_s: float, name: str) -> bytes:
     try:
         async with asyncio.timeout(timeout_s):
-            return await _fetch(address)
+            return await _fetch(address, name)
     except (OSError, TimeoutError) as error:  # ssl.SSLError is an OSError
         msg = "the pairing server cannot be reached"
         hint = "Pairing is open for three minutes only: open it again, on the same network."
