@@ -9,7 +9,8 @@ import grpc.aio
 from homing_agent.runtime.localsocket import open_local_channel
 from homing_core.errors import InvalidDataError, UnavailableError
 from homing_core.labels import clean_label
-from homing_crypto.rpc_errors import error_from_rpc
+from homing_crypto.rpc_errors import CODE_KEY, error_from_rpc
+from homing_crypto.rpc_guard import INTERRUPTED
 from homing_proto.codec.access import encode_device_role
 from homing_proto.codec.nodes import decode_load, decode_served_model
 from homing_proto.v1 import control_pb2 as wire
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from homing_agent.runtime.paths import ProgramPaths
     from homing_core.access import DeviceRole
 
-_TIMEOUT_S = 10.0
+TIMEOUT_S = 10.0
+"""How long a quick call to the daemon may take, in seconds."""
 
 
 class ControlClient:
@@ -53,8 +55,8 @@ class ControlClient:
 
     async def daemon(self) -> DaemonView:
         """How the daemon is."""
-        with _errors():
-            answer = await self._stub.GetDaemon(wire.GetDaemonRequest(), timeout=_TIMEOUT_S)
+        with daemon_errors():
+            answer = await self._stub.GetDaemon(wire.GetDaemonRequest(), timeout=TIMEOUT_S)
         return DaemonView(
             version=answer.version,
             pid=answer.pid,
@@ -70,7 +72,7 @@ class ControlClient:
         request = wire.OpenPairingRequest(role=encode_device_role(role), seconds=seconds)
         call = self._stub.OpenPairing(request)
         try:
-            with _errors():
+            with daemon_errors():
                 async for answer in call:
                     yield _decode_pairing(answer)
         finally:
@@ -78,33 +80,40 @@ class ControlClient:
 
     async def devices(self) -> tuple[DeviceView, ...]:
         """Every paired device, oldest first."""
-        with _errors():
+        with daemon_errors():
             request = wire.ListPairedDevicesRequest()
-            answer = await self._stub.ListPairedDevices(request, timeout=_TIMEOUT_S)
+            answer = await self._stub.ListPairedDevices(request, timeout=TIMEOUT_S)
         return tuple(decode_device(device) for device in answer.devices)
 
     async def revoke(self, id_prefix: str) -> DeviceView:
         """Shut a device out."""
-        with _errors():
+        with daemon_errors():
             request = wire.RevokePairedDeviceRequest(id_prefix=id_prefix)
-            answer = await self._stub.RevokePairedDevice(request, timeout=_TIMEOUT_S)
+            answer = await self._stub.RevokePairedDevice(request, timeout=TIMEOUT_S)
         return decode_device(answer.device)
 
     async def stop(self) -> None:
         """Ask the daemon to leave."""
-        with _errors():
-            await self._stub.StopDaemon(wire.StopDaemonRequest(), timeout=_TIMEOUT_S)
+        with daemon_errors():
+            await self._stub.StopDaemon(wire.StopDaemonRequest(), timeout=TIMEOUT_S)
 
 
 @contextlib.contextmanager
-def _errors() -> Generator[None]:
+def daemon_errors() -> Generator[None]:
+    """What a failed call means here; what the daemon itself said is passed on as it is."""
     try:
         yield
     except grpc.aio.AioRpcError as error:
         found = error_from_rpc(error)
+        said = any(key == CODE_KEY for key, _ in error.trailing_metadata() or ())
+        if said and found.what != INTERRUPTED.what:
+            raise found from error
         if isinstance(found, UnavailableError):
-            msg = "the daemon ended during the call"
-            raise UnavailableError(msg, "Start it with: homing-node run") from error
+            late = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            happened = "did not answer in time" if late else "ended during the call"
+            hint = "Try again." if late else "Start it with: homing-node run"
+            msg = f"the daemon {happened}"
+            raise UnavailableError(msg, hint) from error
         raise found from error
 
 

@@ -124,8 +124,8 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
     ) -> wire.RevokePairedDeviceResponse:
         """Shut a device out: stored first, then everything of it that is under way ends."""
         del context
-        device = await asyncio.to_thread(self._store.find, request.id_prefix)
-        device, *_ = await self._desk.revoke(device.id, CONSOLE)
+        device_id = await self._desk.find(request.id_prefix)
+        device, *_ = await self._desk.revoke(device_id, CONSOLE)
         return wire.RevokePairedDeviceResponse(device=encode_device(device))
 
     async def StopDaemon(  # noqa: N802  # the wire's name
