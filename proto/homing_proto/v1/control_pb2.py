@@ -26,35 +26,39 @@ from homing_proto.v1 import devices_pb2 as homing__proto_dot_v1_dot_devices__pb2
 from homing_proto.v1 import node_pb2 as homing__proto_dot_v1_dot_node__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dhoming_proto/v1/control.proto\x12\x0fhoming_proto.v1\x1a\x1dhoming_proto/v1/devices.proto\x1a\x1ahoming_proto/v1/node.proto\"\x12\n\x10GetDaemonRequest\"\xb6\x01\n\x11GetDaemonResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\x0f\n\x07node_id\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x11\n\taddresses\x18\x05 \x03(\t\x12,\n\x06models\x18\x06 \x03(\x0b\x32\x1c.homing_proto.v1.ServedModel\x12#\n\x04load\x18\x07 \x01(\x0b\x32\x15.homing_proto.v1.Load\"P\n\x12OpenPairingRequest\x12)\n\x04role\x18\x01 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12\x0f\n\x07seconds\x18\x02 \x01(\r\"\xa8\x01\n\x13OpenPairingResponse\x12\x30\n\x06opened\x18\x01 \x01(\x0b\x32\x1e.homing_proto.v1.PairingOpenedH\x00\x12\x1a\n\x10wrong_guess_left\x18\x02 \x01(\rH\x00\x12)\n\x06paired\x18\x03 \x01(\x0b\x32\x17.homing_proto.v1.DeviceH\x00\x12\x10\n\x06\x63losed\x18\x04 \x01(\tH\x00\x42\x06\n\x04kind\"1\n\rPairingOpened\x12\x0c\n\x04link\x18\x01 \x01(\t\x12\x12\n\nexpires_at\x18\x02 \x01(\x03\"\x1a\n\x18ListPairedDevicesRequest\"E\n\x19ListPairedDevicesResponse\x12(\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x17.homing_proto.v1.Device\".\n\x19RevokePairedDeviceRequest\x12\x11\n\tid_prefix\x18\x01 \x01(\t\"E\n\x1aRevokePairedDeviceResponse\x12\'\n\x06\x64\x65vice\x18\x01 \x01(\x0b\x32\x17.homing_proto.v1.Device\"\x13\n\x11StopDaemonRequest\"\x14\n\x12StopDaemonResponse2\xf6\x03\n\x12NodeControlService\x12R\n\tGetDaemon\x12!.homing_proto.v1.GetDaemonRequest\x1a\".homing_proto.v1.GetDaemonResponse\x12Z\n\x0bOpenPairing\x12#.homing_proto.v1.OpenPairingRequest\x1a$.homing_proto.v1.OpenPairingResponse0\x01\x12j\n\x11ListPairedDevices\x12).homing_proto.v1.ListPairedDevicesRequest\x1a*.homing_proto.v1.ListPairedDevicesResponse\x12m\n\x12RevokePairedDevice\x12*.homing_proto.v1.RevokePairedDeviceRequest\x1a+.homing_proto.v1.RevokePairedDeviceResponse\x12U\n\nStopDaemon\x12\".homing_proto.v1.StopDaemonRequest\x1a#.homing_proto.v1.StopDaemonResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dhoming_proto/v1/control.proto\x12\x0fhoming_proto.v1\x1a\x1dhoming_proto/v1/devices.proto\x1a\x1ahoming_proto/v1/node.proto\"\x12\n\x10GetDaemonRequest\"\xb6\x01\n\x11GetDaemonResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\x0f\n\x07node_id\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x11\n\taddresses\x18\x05 \x03(\t\x12,\n\x06models\x18\x06 \x03(\x0b\x32\x1c.homing_proto.v1.ServedModel\x12#\n\x04load\x18\x07 \x01(\x0b\x32\x15.homing_proto.v1.Load\"\x81\x01\n\x12OpenPairingRequest\x12)\n\x04role\x18\x01 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12\x0f\n\x07seconds\x18\x02 \x01(\r\x12/\n\x04\x63ode\x18\x03 \x01(\x0e\x32!.homing_proto.v1.PairingCodeOffer\"\xf0\x01\n\x13OpenPairingResponse\x12\x30\n\x06opened\x18\x01 \x01(\x0b\x32\x1e.homing_proto.v1.PairingOpenedH\x00\x12\x1a\n\x10wrong_guess_left\x18\x02 \x01(\rH\x00\x12)\n\x06paired\x18\x03 \x01(\x0b\x32\x17.homing_proto.v1.DeviceH\x00\x12\x10\n\x06\x63losed\x18\x04 \x01(\tH\x00\x12+\n\x04\x61sks\x18\x05 \x01(\x0b\x32\x1b.homing_proto.v1.PairingAskH\x00\x12\x19\n\x0fwrong_code_left\x18\x06 \x01(\rH\x00\x42\x06\n\x04kind\"U\n\nPairingAsk\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tdevice_id\x18\x03 \x01(\t\x12\x12\n\nexpires_at\x18\x04 \x01(\x03\"?\n\rPairingOpened\x12\x0c\n\x04link\x18\x01 \x01(\t\x12\x12\n\nexpires_at\x18\x02 \x01(\x03\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\"\x1a\n\x18ListPairedDevicesRequest\"E\n\x19ListPairedDevicesResponse\x12(\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x17.homing_proto.v1.Device\".\n\x19RevokePairedDeviceRequest\x12\x11\n\tid_prefix\x18\x01 \x01(\t\"E\n\x1aRevokePairedDeviceResponse\x12\'\n\x06\x64\x65vice\x18\x01 \x01(\x0b\x32\x17.homing_proto.v1.Device\"\x13\n\x11StopDaemonRequest\"\x14\n\x12StopDaemonResponse*q\n\x10PairingCodeOffer\x12\"\n\x1ePAIRING_CODE_OFFER_UNSPECIFIED\x10\x00\x12\x1a\n\x16PAIRING_CODE_OFFER_ASK\x10\x01\x12\x1d\n\x19PAIRING_CODE_OFFER_ACCEPT\x10\x02\x32\xf6\x03\n\x12NodeControlService\x12R\n\tGetDaemon\x12!.homing_proto.v1.GetDaemonRequest\x1a\".homing_proto.v1.GetDaemonResponse\x12Z\n\x0bOpenPairing\x12#.homing_proto.v1.OpenPairingRequest\x1a$.homing_proto.v1.OpenPairingResponse0\x01\x12j\n\x11ListPairedDevices\x12).homing_proto.v1.ListPairedDevicesRequest\x1a*.homing_proto.v1.ListPairedDevicesResponse\x12m\n\x12RevokePairedDevice\x12*.homing_proto.v1.RevokePairedDeviceRequest\x1a+.homing_proto.v1.RevokePairedDeviceResponse\x12U\n\nStopDaemon\x12\".homing_proto.v1.StopDaemonRequest\x1a#.homing_proto.v1.StopDaemonResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'homing_proto.v1.control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_PAIRINGCODEOFFER']._serialized_start=1102
+  _globals['_PAIRINGCODEOFFER']._serialized_end=1215
   _globals['_GETDAEMONREQUEST']._serialized_start=109
   _globals['_GETDAEMONREQUEST']._serialized_end=127
   _globals['_GETDAEMONRESPONSE']._serialized_start=130
   _globals['_GETDAEMONRESPONSE']._serialized_end=312
-  _globals['_OPENPAIRINGREQUEST']._serialized_start=314
-  _globals['_OPENPAIRINGREQUEST']._serialized_end=394
-  _globals['_OPENPAIRINGRESPONSE']._serialized_start=397
-  _globals['_OPENPAIRINGRESPONSE']._serialized_end=565
-  _globals['_PAIRINGOPENED']._serialized_start=567
-  _globals['_PAIRINGOPENED']._serialized_end=616
-  _globals['_LISTPAIREDDEVICESREQUEST']._serialized_start=618
-  _globals['_LISTPAIREDDEVICESREQUEST']._serialized_end=644
-  _globals['_LISTPAIREDDEVICESRESPONSE']._serialized_start=646
-  _globals['_LISTPAIREDDEVICESRESPONSE']._serialized_end=715
-  _globals['_REVOKEPAIREDDEVICEREQUEST']._serialized_start=717
-  _globals['_REVOKEPAIREDDEVICEREQUEST']._serialized_end=763
-  _globals['_REVOKEPAIREDDEVICERESPONSE']._serialized_start=765
-  _globals['_REVOKEPAIREDDEVICERESPONSE']._serialized_end=834
-  _globals['_STOPDAEMONREQUEST']._serialized_start=836
-  _globals['_STOPDAEMONREQUEST']._serialized_end=855
-  _globals['_STOPDAEMONRESPONSE']._serialized_start=857
-  _globals['_STOPDAEMONRESPONSE']._serialized_end=877
-  _globals['_NODECONTROLSERVICE']._serialized_start=880
-  _globals['_NODECONTROLSERVICE']._serialized_end=1382
+  _globals['_OPENPAIRINGREQUEST']._serialized_start=315
+  _globals['_OPENPAIRINGREQUEST']._serialized_end=444
+  _globals['_OPENPAIRINGRESPONSE']._serialized_start=447
+  _globals['_OPENPAIRINGRESPONSE']._serialized_end=687
+  _globals['_PAIRINGASK']._serialized_start=689
+  _globals['_PAIRINGASK']._serialized_end=774
+  _globals['_PAIRINGOPENED']._serialized_start=776
+  _globals['_PAIRINGOPENED']._serialized_end=839
+  _globals['_LISTPAIREDDEVICESREQUEST']._serialized_start=841
+  _globals['_LISTPAIREDDEVICESREQUEST']._serialized_end=867
+  _globals['_LISTPAIREDDEVICESRESPONSE']._serialized_start=869
+  _globals['_LISTPAIREDDEVICESRESPONSE']._serialized_end=938
+  _globals['_REVOKEPAIREDDEVICEREQUEST']._serialized_start=940
+  _globals['_REVOKEPAIREDDEVICEREQUEST']._serialized_end=986
+  _globals['_REVOKEPAIREDDEVICERESPONSE']._serialized_start=988
+  _globals['_REVOKEPAIREDDEVICERESPONSE']._serialized_end=1057
+  _globals['_STOPDAEMONREQUEST']._serialized_start=1059
+  _globals['_STOPDAEMONREQUEST']._serialized_end=1078
+  _globals['_STOPDAEMONRESPONSE']._serialized_start=1080
+  _globals['_STOPDAEMONRESPONSE']._serialized_end=1100
+  _globals['_NODECONTROLSERVICE']._serialized_start=1218
+  _globals['_NODECONTROLSERVICE']._serialized_end=1720
 # @@protoc_insertion_point(module_scope)
