@@ -165,16 +165,18 @@ class PushIntroductionsRequest(_message.Message):
     def __init__(self, introductions: _Optional[_Iterable[_Union[Introduction, _Mapping]]] = ...) -> None: ...
 
 class PushIntroductionsResponse(_message.Message):
-    __slots__ = ("accepted", "refused", "refusals", "addresses")
+    __slots__ = ("accepted", "refused", "refusals", "addresses", "serial")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     REFUSALS_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
     accepted: _containers.RepeatedScalarFieldContainer[str]
     refused: _containers.RepeatedCompositeFieldContainer[_common_pb2.Error]
     refusals: _containers.RepeatedCompositeFieldContainer[RefusedIntroduction]
     addresses: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, accepted: _Optional[_Iterable[str]] = ..., refused: _Optional[_Iterable[_Union[_common_pb2.Error, _Mapping]]] = ..., refusals: _Optional[_Iterable[_Union[RefusedIntroduction, _Mapping]]] = ..., addresses: _Optional[_Iterable[str]] = ...) -> None: ...
+    serial: int
+    def __init__(self, accepted: _Optional[_Iterable[str]] = ..., refused: _Optional[_Iterable[_Union[_common_pb2.Error, _Mapping]]] = ..., refusals: _Optional[_Iterable[_Union[RefusedIntroduction, _Mapping]]] = ..., addresses: _Optional[_Iterable[str]] = ..., serial: _Optional[int] = ...) -> None: ...
 
 class RefusedIntroduction(_message.Message):
     __slots__ = ("device_id", "error")
@@ -193,8 +195,10 @@ class WithdrawIntroductionsRequest(_message.Message):
     def __init__(self, device_ids: _Optional[_Iterable[str]] = ..., serial: _Optional[int] = ...) -> None: ...
 
 class WithdrawIntroductionsResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("serial",)
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
+    serial: int
+    def __init__(self, serial: _Optional[int] = ...) -> None: ...
 
 class ListPeersRequest(_message.Message):
     __slots__ = ()
