@@ -27,7 +27,7 @@ from homing_proto.v1 import inference_pb2 as homing__proto_dot_v1_dot_inference_
 from homing_proto.v1 import tool_pb2 as homing__proto_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1choming_proto/v1/engine.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x1fhoming_proto/v1/inference.proto\x1a\x1ahoming_proto/v1/tool.proto\"+\n\rEngineAdapter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\"\xbf\x02\n\nEngineLoad\x12\x12\n\nmodel_path\x18\x01 \x01(\t\x12\x12\n\nmodel_name\x18\x02 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x03 \x01(\r\x12\x0f\n\x07threads\x18\x04 \x01(\r\x12\x12\n\ngpu_layers\x18\x05 \x01(\x05\x12\x15\n\rmax_sequences\x18\x06 \x01(\r\x12\x14\n\x0c\x63\x61\x63he_tokens\x18\x07 \x01(\r\x12\x13\n\x0b\x66ile_sha256\x18\x08 \x01(\t\x12\x14\n\x0cstate_folder\x18\t \x01(\t\x12\x13\n\x0bstate_bytes\x18\n \x01(\x04\x12\x18\n\x10\x63heckpoint_bytes\x18\x0b \x01(\x04\x12\x13\n\x0bmax_waiting\x18\x0c \x01(\r\x12\x30\n\x08\x61\x64\x61pters\x18\r \x03(\x0b\x32\x1e.homing_proto.v1.EngineAdapter\"\x9f\x01\n\nEngineWarm\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12*\n\x08messages\x18\x02 \x03(\x0b\x32\x18.homing_proto.v1.Message\x12(\n\x05tools\x18\x03 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12+\n\x08thinking\x18\x04 \x01(\x0e\x32\x19.homing_proto.v1.Thinking\"\xde\x01\n\x0b\x45ngineScore\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12*\n\x08messages\x18\x02 \x03(\x0b\x32\x18.homing_proto.v1.Message\x12(\n\x05tools\x18\x03 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12+\n\x08thinking\x18\x04 \x01(\x0e\x32\x19.homing_proto.v1.Thinking\x12+\n\x08priority\x18\x05 \x01(\x0e\x32\x19.homing_proto.v1.Priority\x12\x0f\n\x07\x61\x64\x61pter\x18\x06 \x01(\t\",\n\x0b\x45ngineEmbed\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\r\n\x05texts\x18\x02 \x03(\t\"\xb8\x02\n\rEngineCommand\x12+\n\x04load\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.EngineLoadH\x00\x12\x34\n\x08generate\x18\x02 \x01(\x0b\x32 .homing_proto.v1.GenerateRequestH\x00\x12\x10\n\x06\x63\x61ncel\x18\x03 \x01(\tH\x00\x12+\n\x04warm\x18\x04 \x01(\x0b\x32\x1b.homing_proto.v1.EngineWarmH\x00\x12-\n\x05score\x18\x05 \x01(\x0b\x32\x1c.homing_proto.v1.EngineScoreH\x00\x12-\n\x05\x65mbed\x18\x06 \x01(\x0b\x32\x1c.homing_proto.v1.EngineEmbedH\x00\x12\x10\n\x06\x66orget\x18\x08 \x01(\tH\x00\x12\r\n\x05owner\x18\x07 \x01(\tB\x06\n\x04kind\"\x90\x01\n\x0b\x45ngineReady\x12\x14\n\x0cquantization\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x02 \x01(\r\x12\x13\n\x0b\x63hat_format\x18\x03 \x01(\t\x12\x11\n\tcan_think\x18\x04 \x01(\x08\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x15\n\rmax_sequences\x18\x06 \x01(\r\"U\n\x0b\x45ngineEvent\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12/\n\x05\x65vent\x18\x02 \x01(\x0b\x32 .homing_proto.v1.GenerationEvent\"l\n\x0c\x45ngineWarmed\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\x0e\n\x06tokens\x18\x02 \x01(\r\x12\x15\n\rprefix_sha256\x18\x03 \x01(\t\x12%\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x16.homing_proto.v1.Error\"c\n\x0f\x45ngineNameScore\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07logprob\x18\x02 \x01(\x01\x12\x15\n\x08\x62\x61seline\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05\x65xact\x18\x04 \x01(\x08\x42\x0b\n\t_baseline\"\xff\x01\n\x0c\x45ngineScored\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12/\n\x05names\x18\x02 \x03(\x0b\x32 .homing_proto.v1.EngineNameScore\x12\x14\n\x0c\x63\x61ll_logprob\x18\x03 \x01(\x01\x12\x1a\n\rcall_baseline\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\rprompt_tokens\x18\x05 \x01(\r\x12\x15\n\rcached_tokens\x18\x06 \x01(\r\x12\x15\n\rscored_tokens\x18\x07 \x01(\r\x12%\n\x05\x65rror\x18\x08 \x01(\x0b\x32\x16.homing_proto.v1.ErrorB\x10\n\x0e_call_baseline\"\x1e\n\x0c\x45ngineVector\x12\x0e\n\x06values\x18\x01 \x03(\x02\"w\n\x0e\x45ngineEmbedded\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12.\n\x07vectors\x18\x02 \x03(\x0b\x32\x1d.homing_proto.v1.EngineVector\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x16.homing_proto.v1.Error\"5\n\x0c\x45nginePinned\x12\x0e\n\x06tokens\x18\x01 \x01(\r\x12\x15\n\rprefix_sha256\x18\x02 \x01(\t\"\xb6\x01\n\nEngineBusy\x12\x0f\n\x07running\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x01(\r\x12 \n\x18\x64\x65\x63ode_tokens_per_second\x18\x03 \x01(\x01\x12!\n\x19prefill_tokens_per_second\x18\x04 \x01(\x01\x12\x14\n\x0cmemory_bytes\x18\x05 \x01(\x04\x12+\n\x04warm\x18\x06 \x03(\x0b\x32\x1d.homing_proto.v1.EnginePinned\"!\n\rEngineLoading\x12\x10\n\x08progress\x18\x01 \x01(\x01\"\x9a\x03\n\x0c\x45ngineReport\x12-\n\x05ready\x18\x01 \x01(\x0b\x32\x1c.homing_proto.v1.EngineReadyH\x00\x12-\n\x0bload_failed\x18\x02 \x01(\x0b\x32\x16.homing_proto.v1.ErrorH\x00\x12-\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x1c.homing_proto.v1.EngineEventH\x00\x12/\n\x06warmed\x18\x04 \x01(\x0b\x32\x1d.homing_proto.v1.EngineWarmedH\x00\x12\x31\n\x07loading\x18\x05 \x01(\x0b\x32\x1e.homing_proto.v1.EngineLoadingH\x00\x12/\n\x06scored\x18\x06 \x01(\x0b\x32\x1d.homing_proto.v1.EngineScoredH\x00\x12\x33\n\x08\x65mbedded\x18\x07 \x01(\x0b\x32\x1f.homing_proto.v1.EngineEmbeddedH\x00\x12+\n\x04\x62usy\x18\x08 \x01(\x0b\x32\x1b.homing_proto.v1.EngineBusyH\x00\x42\x06\n\x04kindb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1choming_proto/v1/engine.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x1fhoming_proto/v1/inference.proto\x1a\x1ahoming_proto/v1/tool.proto\"+\n\rEngineAdapter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\"\xce\x02\n\nEngineLoad\x12\x12\n\nmodel_path\x18\x01 \x01(\t\x12\x12\n\nmodel_name\x18\x02 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x03 \x01(\r\x12\x0f\n\x07threads\x18\x04 \x01(\r\x12\x12\n\ngpu_layers\x18\x05 \x01(\x05\x12\x15\n\rmax_sequences\x18\x06 \x01(\r\x12\x14\n\x0c\x63\x61\x63he_tokens\x18\x07 \x01(\r\x12\x13\n\x0b\x66ile_sha256\x18\x08 \x01(\t\x12\x14\n\x0cstate_folder\x18\t \x01(\t\x12\x13\n\x0bstate_bytes\x18\n \x01(\x04\x12\x18\n\x10\x63heckpoint_bytes\x18\x0b \x01(\x04\x12\x13\n\x0bmax_waiting\x18\x0c \x01(\r\x12\x30\n\x08\x61\x64\x61pters\x18\r \x03(\x0b\x32\x1e.homing_proto.v1.EngineAdapter\x12\r\n\x05\x63ores\x18\x0e \x01(\r\"\x9f\x01\n\nEngineWarm\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12*\n\x08messages\x18\x02 \x03(\x0b\x32\x18.homing_proto.v1.Message\x12(\n\x05tools\x18\x03 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12+\n\x08thinking\x18\x04 \x01(\x0e\x32\x19.homing_proto.v1.Thinking\"\xde\x01\n\x0b\x45ngineScore\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12*\n\x08messages\x18\x02 \x03(\x0b\x32\x18.homing_proto.v1.Message\x12(\n\x05tools\x18\x03 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12+\n\x08thinking\x18\x04 \x01(\x0e\x32\x19.homing_proto.v1.Thinking\x12+\n\x08priority\x18\x05 \x01(\x0e\x32\x19.homing_proto.v1.Priority\x12\x0f\n\x07\x61\x64\x61pter\x18\x06 \x01(\t\",\n\x0b\x45ngineEmbed\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\r\n\x05texts\x18\x02 \x03(\t\"\xb8\x02\n\rEngineCommand\x12+\n\x04load\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.EngineLoadH\x00\x12\x34\n\x08generate\x18\x02 \x01(\x0b\x32 .homing_proto.v1.GenerateRequestH\x00\x12\x10\n\x06\x63\x61ncel\x18\x03 \x01(\tH\x00\x12+\n\x04warm\x18\x04 \x01(\x0b\x32\x1b.homing_proto.v1.EngineWarmH\x00\x12-\n\x05score\x18\x05 \x01(\x0b\x32\x1c.homing_proto.v1.EngineScoreH\x00\x12-\n\x05\x65mbed\x18\x06 \x01(\x0b\x32\x1c.homing_proto.v1.EngineEmbedH\x00\x12\x10\n\x06\x66orget\x18\x08 \x01(\tH\x00\x12\r\n\x05owner\x18\x07 \x01(\tB\x06\n\x04kind\"\x90\x01\n\x0b\x45ngineReady\x12\x14\n\x0cquantization\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x02 \x01(\r\x12\x13\n\x0b\x63hat_format\x18\x03 \x01(\t\x12\x11\n\tcan_think\x18\x04 \x01(\x08\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x15\n\rmax_sequences\x18\x06 \x01(\r\"U\n\x0b\x45ngineEvent\x12\x15\n\rgeneration_id\x18\x01 \x01(\t\x12/\n\x05\x65vent\x18\x02 \x01(\x0b\x32 .homing_proto.v1.GenerationEvent\"l\n\x0c\x45ngineWarmed\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\x0e\n\x06tokens\x18\x02 \x01(\r\x12\x15\n\rprefix_sha256\x18\x03 \x01(\t\x12%\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x16.homing_proto.v1.Error\"c\n\x0f\x45ngineNameScore\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07logprob\x18\x02 \x01(\x01\x12\x15\n\x08\x62\x61seline\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05\x65xact\x18\x04 \x01(\x08\x42\x0b\n\t_baseline\"\xff\x01\n\x0c\x45ngineScored\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12/\n\x05names\x18\x02 \x03(\x0b\x32 .homing_proto.v1.EngineNameScore\x12\x14\n\x0c\x63\x61ll_logprob\x18\x03 \x01(\x01\x12\x1a\n\rcall_baseline\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\rprompt_tokens\x18\x05 \x01(\r\x12\x15\n\rcached_tokens\x18\x06 \x01(\r\x12\x15\n\rscored_tokens\x18\x07 \x01(\r\x12%\n\x05\x65rror\x18\x08 \x01(\x0b\x32\x16.homing_proto.v1.ErrorB\x10\n\x0e_call_baseline\"\x1e\n\x0c\x45ngineVector\x12\x0e\n\x06values\x18\x01 \x03(\x02\"w\n\x0e\x45ngineEmbedded\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12.\n\x07vectors\x18\x02 \x03(\x0b\x32\x1d.homing_proto.v1.EngineVector\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x16.homing_proto.v1.Error\"5\n\x0c\x45nginePinned\x12\x0e\n\x06tokens\x18\x01 \x01(\r\x12\x15\n\rprefix_sha256\x18\x02 \x01(\t\"\xb6\x01\n\nEngineBusy\x12\x0f\n\x07running\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x01(\r\x12 \n\x18\x64\x65\x63ode_tokens_per_second\x18\x03 \x01(\x01\x12!\n\x19prefill_tokens_per_second\x18\x04 \x01(\x01\x12\x14\n\x0cmemory_bytes\x18\x05 \x01(\x04\x12+\n\x04warm\x18\x06 \x03(\x0b\x32\x1d.homing_proto.v1.EnginePinned\"!\n\rEngineLoading\x12\x10\n\x08progress\x18\x01 \x01(\x01\"\x9a\x03\n\x0c\x45ngineReport\x12-\n\x05ready\x18\x01 \x01(\x0b\x32\x1c.homing_proto.v1.EngineReadyH\x00\x12-\n\x0bload_failed\x18\x02 \x01(\x0b\x32\x16.homing_proto.v1.ErrorH\x00\x12-\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x1c.homing_proto.v1.EngineEventH\x00\x12/\n\x06warmed\x18\x04 \x01(\x0b\x32\x1d.homing_proto.v1.EngineWarmedH\x00\x12\x31\n\x07loading\x18\x05 \x01(\x0b\x32\x1e.homing_proto.v1.EngineLoadingH\x00\x12/\n\x06scored\x18\x06 \x01(\x0b\x32\x1d.homing_proto.v1.EngineScoredH\x00\x12\x33\n\x08\x65mbedded\x18\x07 \x01(\x0b\x32\x1f.homing_proto.v1.EngineEmbeddedH\x00\x12+\n\x04\x62usy\x18\x08 \x01(\x0b\x32\x1b.homing_proto.v1.EngineBusyH\x00\x42\x06\n\x04kindb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,35 +37,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENGINEADAPTER']._serialized_start=140
   _globals['_ENGINEADAPTER']._serialized_end=183
   _globals['_ENGINELOAD']._serialized_start=186
-  _globals['_ENGINELOAD']._serialized_end=505
-  _globals['_ENGINEWARM']._serialized_start=508
-  _globals['_ENGINEWARM']._serialized_end=667
-  _globals['_ENGINESCORE']._serialized_start=670
-  _globals['_ENGINESCORE']._serialized_end=892
-  _globals['_ENGINEEMBED']._serialized_start=894
-  _globals['_ENGINEEMBED']._serialized_end=938
-  _globals['_ENGINECOMMAND']._serialized_start=941
-  _globals['_ENGINECOMMAND']._serialized_end=1253
-  _globals['_ENGINEREADY']._serialized_start=1256
-  _globals['_ENGINEREADY']._serialized_end=1400
-  _globals['_ENGINEEVENT']._serialized_start=1402
-  _globals['_ENGINEEVENT']._serialized_end=1487
-  _globals['_ENGINEWARMED']._serialized_start=1489
-  _globals['_ENGINEWARMED']._serialized_end=1597
-  _globals['_ENGINENAMESCORE']._serialized_start=1599
-  _globals['_ENGINENAMESCORE']._serialized_end=1698
-  _globals['_ENGINESCORED']._serialized_start=1701
-  _globals['_ENGINESCORED']._serialized_end=1956
-  _globals['_ENGINEVECTOR']._serialized_start=1958
-  _globals['_ENGINEVECTOR']._serialized_end=1988
-  _globals['_ENGINEEMBEDDED']._serialized_start=1990
-  _globals['_ENGINEEMBEDDED']._serialized_end=2109
-  _globals['_ENGINEPINNED']._serialized_start=2111
-  _globals['_ENGINEPINNED']._serialized_end=2164
-  _globals['_ENGINEBUSY']._serialized_start=2167
-  _globals['_ENGINEBUSY']._serialized_end=2349
-  _globals['_ENGINELOADING']._serialized_start=2351
-  _globals['_ENGINELOADING']._serialized_end=2384
-  _globals['_ENGINEREPORT']._serialized_start=2387
-  _globals['_ENGINEREPORT']._serialized_end=2797
+  _globals['_ENGINELOAD']._serialized_end=520
+  _globals['_ENGINEWARM']._serialized_start=523
+  _globals['_ENGINEWARM']._serialized_end=682
+  _globals['_ENGINESCORE']._serialized_start=685
+  _globals['_ENGINESCORE']._serialized_end=907
+  _globals['_ENGINEEMBED']._serialized_start=909
+  _globals['_ENGINEEMBED']._serialized_end=953
+  _globals['_ENGINECOMMAND']._serialized_start=956
+  _globals['_ENGINECOMMAND']._serialized_end=1268
+  _globals['_ENGINEREADY']._serialized_start=1271
+  _globals['_ENGINEREADY']._serialized_end=1415
+  _globals['_ENGINEEVENT']._serialized_start=1417
+  _globals['_ENGINEEVENT']._serialized_end=1502
+  _globals['_ENGINEWARMED']._serialized_start=1504
+  _globals['_ENGINEWARMED']._serialized_end=1612
+  _globals['_ENGINENAMESCORE']._serialized_start=1614
+  _globals['_ENGINENAMESCORE']._serialized_end=1713
+  _globals['_ENGINESCORED']._serialized_start=1716
+  _globals['_ENGINESCORED']._serialized_end=1971
+  _globals['_ENGINEVECTOR']._serialized_start=1973
+  _globals['_ENGINEVECTOR']._serialized_end=2003
+  _globals['_ENGINEEMBEDDED']._serialized_start=2005
+  _globals['_ENGINEEMBEDDED']._serialized_end=2124
+  _globals['_ENGINEPINNED']._serialized_start=2126
+  _globals['_ENGINEPINNED']._serialized_end=2179
+  _globals['_ENGINEBUSY']._serialized_start=2182
+  _globals['_ENGINEBUSY']._serialized_end=2364
+  _globals['_ENGINELOADING']._serialized_start=2366
+  _globals['_ENGINELOADING']._serialized_end=2399
+  _globals['_ENGINEREPORT']._serialized_start=2402
+  _globals['_ENGINEREPORT']._serialized_end=2812
 # @@protoc_insertion_point(module_scope)

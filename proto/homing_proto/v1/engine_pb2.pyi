@@ -18,7 +18,7 @@ class EngineAdapter(_message.Message):
     def __init__(self, name: _Optional[str] = ..., path: _Optional[str] = ...) -> None: ...
 
 class EngineLoad(_message.Message):
-    __slots__ = ("model_path", "model_name", "context_tokens", "threads", "gpu_layers", "max_sequences", "cache_tokens", "file_sha256", "state_folder", "state_bytes", "checkpoint_bytes", "max_waiting", "adapters")
+    __slots__ = ("model_path", "model_name", "context_tokens", "threads", "gpu_layers", "max_sequences", "cache_tokens", "file_sha256", "state_folder", "state_bytes", "checkpoint_bytes", "max_waiting", "adapters", "cores")
     MODEL_PATH_FIELD_NUMBER: _ClassVar[int]
     MODEL_NAME_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -32,6 +32,7 @@ class EngineLoad(_message.Message):
     CHECKPOINT_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_WAITING_FIELD_NUMBER: _ClassVar[int]
     ADAPTERS_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
     model_path: str
     model_name: str
     context_tokens: int
@@ -45,7 +46,8 @@ class EngineLoad(_message.Message):
     checkpoint_bytes: int
     max_waiting: int
     adapters: _containers.RepeatedCompositeFieldContainer[EngineAdapter]
-    def __init__(self, model_path: _Optional[str] = ..., model_name: _Optional[str] = ..., context_tokens: _Optional[int] = ..., threads: _Optional[int] = ..., gpu_layers: _Optional[int] = ..., max_sequences: _Optional[int] = ..., cache_tokens: _Optional[int] = ..., file_sha256: _Optional[str] = ..., state_folder: _Optional[str] = ..., state_bytes: _Optional[int] = ..., checkpoint_bytes: _Optional[int] = ..., max_waiting: _Optional[int] = ..., adapters: _Optional[_Iterable[_Union[EngineAdapter, _Mapping]]] = ...) -> None: ...
+    cores: int
+    def __init__(self, model_path: _Optional[str] = ..., model_name: _Optional[str] = ..., context_tokens: _Optional[int] = ..., threads: _Optional[int] = ..., gpu_layers: _Optional[int] = ..., max_sequences: _Optional[int] = ..., cache_tokens: _Optional[int] = ..., file_sha256: _Optional[str] = ..., state_folder: _Optional[str] = ..., state_bytes: _Optional[int] = ..., checkpoint_bytes: _Optional[int] = ..., max_waiting: _Optional[int] = ..., adapters: _Optional[_Iterable[_Union[EngineAdapter, _Mapping]]] = ..., cores: _Optional[int] = ...) -> None: ...
 
 class EngineWarm(_message.Message):
     __slots__ = ("ticket", "messages", "tools", "thinking")

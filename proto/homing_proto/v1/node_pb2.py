@@ -23,36 +23,37 @@ _sym_db = _symbol_database.Default()
 
 
 from homing_proto.v1 import common_pb2 as homing__proto_dot_v1_dot_common__pb2
+from homing_proto.v1 import own_limits_pb2 as homing__proto_dot_v1_dot_own__limits__pb2
 from homing_proto.v1 import tool_pb2 as homing__proto_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ahoming_proto/v1/node.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x1ahoming_proto/v1/tool.proto\"\x10\n\x0eGetNodeRequest\"\xa8\x01\n\x0bServedModel\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0cquantization\x18\x02 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x03 \x01(\r\x12\x10\n\x08stand_in\x18\x04 \x01(\x08\x12\x0e\n\x06loaded\x18\x05 \x01(\x08\x12\x13\n\x0b\x66ile_sha256\x18\x06 \x01(\t\x12\x13\n\x0b\x63hat_format\x18\x07 \x01(\t\x12\x11\n\tcan_think\x18\x08 \x01(\x08\"\x84\x01\n\x04Load\x12\x0f\n\x07running\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x01(\r\x12\x15\n\rmax_sequences\x18\x03 \x01(\r\x12 \n\x18\x64\x65\x63ode_tokens_per_second\x18\x04 \x01(\x01\x12!\n\x19prefill_tokens_per_second\x18\x05 \x01(\x01\"B\n\nWarmPrefix\x12\r\n\x05model\x18\x01 \x01(\t\x12\x15\n\rprefix_sha256\x18\x02 \x01(\t\x12\x0e\n\x06tokens\x18\x03 \x01(\r\"\xef\x02\n\x0fGetNodeResponse\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x04 \x03(\t\x12,\n\x06models\x18\x05 \x03(\x0b\x32\x1c.homing_proto.v1.ServedModel\x12\x15\n\rdefault_model\x18\x06 \x01(\t\x12#\n\x04load\x18\x07 \x01(\x0b\x32\x15.homing_proto.v1.Load\x12\x32\n\rwarm_prefixes\x18\x08 \x03(\x0b\x32\x1b.homing_proto.v1.WarmPrefix\x12)\n\x04role\x18\t \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\n \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12%\n\x05place\x18\x0b \x01(\x0e\x32\x16.homing_proto.v1.Place\"\x12\n\x10ListToolsRequest\"=\n\x11ListToolsResponse\x12(\n\x05tools\x18\x01 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec*\x85\x01\n\nDeviceRole\x12\x1b\n\x17\x44\x45VICE_ROLE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x44\x45VICE_ROLE_OWNER\x10\x01\x12\x16\n\x12\x44\x45VICE_ROLE_MEMBER\x10\x02\x12\x15\n\x11\x44\x45VICE_ROLE_GUEST\x10\x03\x12\x14\n\x10\x44\x45VICE_ROLE_PEER\x10\x04*\x8d\x01\n\x05Scope\x12\x15\n\x11SCOPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSCOPE_INFERENCE\x10\x01\x12\x0f\n\x0bSCOPE_TOOLS\x10\x02\x12\x0e\n\nSCOPE_JOBS\x10\x03\x12\x11\n\rSCOPE_DEVICES\x10\x04\x12\x0f\n\x0bSCOPE_RELAY\x10\x05\x12\x13\n\x0fSCOPE_INTRODUCE\x10\x06\x32[\n\x0bNodeService\x12L\n\x07GetNode\x12\x1f.homing_proto.v1.GetNodeRequest\x1a .homing_proto.v1.GetNodeResponse2b\n\x0cToolsService\x12R\n\tListTools\x12!.homing_proto.v1.ListToolsRequest\x1a\".homing_proto.v1.ListToolsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ahoming_proto/v1/node.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a homing_proto/v1/own_limits.proto\x1a\x1ahoming_proto/v1/tool.proto\"\x10\n\x0eGetNodeRequest\"\xa8\x01\n\x0bServedModel\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0cquantization\x18\x02 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x03 \x01(\r\x12\x10\n\x08stand_in\x18\x04 \x01(\x08\x12\x0e\n\x06loaded\x18\x05 \x01(\x08\x12\x13\n\x0b\x66ile_sha256\x18\x06 \x01(\t\x12\x13\n\x0b\x63hat_format\x18\x07 \x01(\t\x12\x11\n\tcan_think\x18\x08 \x01(\x08\"\x84\x01\n\x04Load\x12\x0f\n\x07running\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x01(\r\x12\x15\n\rmax_sequences\x18\x03 \x01(\r\x12 \n\x18\x64\x65\x63ode_tokens_per_second\x18\x04 \x01(\x01\x12!\n\x19prefill_tokens_per_second\x18\x05 \x01(\x01\"B\n\nWarmPrefix\x12\r\n\x05model\x18\x01 \x01(\t\x12\x15\n\rprefix_sha256\x18\x02 \x01(\t\x12\x0e\n\x06tokens\x18\x03 \x01(\r\"\x9b\x03\n\x0fGetNodeResponse\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x04 \x03(\t\x12,\n\x06models\x18\x05 \x03(\x0b\x32\x1c.homing_proto.v1.ServedModel\x12\x15\n\rdefault_model\x18\x06 \x01(\t\x12#\n\x04load\x18\x07 \x01(\x0b\x32\x15.homing_proto.v1.Load\x12\x32\n\rwarm_prefixes\x18\x08 \x03(\x0b\x32\x1b.homing_proto.v1.WarmPrefix\x12)\n\x04role\x18\t \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12&\n\x06scopes\x18\n \x03(\x0e\x32\x16.homing_proto.v1.Scope\x12%\n\x05place\x18\x0b \x01(\x0e\x32\x16.homing_proto.v1.Place\x12*\n\x06limits\x18\x0c \x01(\x0b\x32\x1a.homing_proto.v1.OwnLimits\"\x12\n\x10ListToolsRequest\"=\n\x11ListToolsResponse\x12(\n\x05tools\x18\x01 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec*\x85\x01\n\nDeviceRole\x12\x1b\n\x17\x44\x45VICE_ROLE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x44\x45VICE_ROLE_OWNER\x10\x01\x12\x16\n\x12\x44\x45VICE_ROLE_MEMBER\x10\x02\x12\x15\n\x11\x44\x45VICE_ROLE_GUEST\x10\x03\x12\x14\n\x10\x44\x45VICE_ROLE_PEER\x10\x04*\x8d\x01\n\x05Scope\x12\x15\n\x11SCOPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSCOPE_INFERENCE\x10\x01\x12\x0f\n\x0bSCOPE_TOOLS\x10\x02\x12\x0e\n\nSCOPE_JOBS\x10\x03\x12\x11\n\rSCOPE_DEVICES\x10\x04\x12\x0f\n\x0bSCOPE_RELAY\x10\x05\x12\x13\n\x0fSCOPE_INTRODUCE\x10\x06\x32[\n\x0bNodeService\x12L\n\x07GetNode\x12\x1f.homing_proto.v1.GetNodeRequest\x1a .homing_proto.v1.GetNodeResponse2b\n\x0cToolsService\x12R\n\tListTools\x12!.homing_proto.v1.ListToolsRequest\x1a\".homing_proto.v1.ListToolsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'homing_proto.v1.node_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DEVICEROLE']._serialized_start=951
-  _globals['_DEVICEROLE']._serialized_end=1084
-  _globals['_SCOPE']._serialized_start=1087
-  _globals['_SCOPE']._serialized_end=1228
-  _globals['_GETNODEREQUEST']._serialized_start=105
-  _globals['_GETNODEREQUEST']._serialized_end=121
-  _globals['_SERVEDMODEL']._serialized_start=124
-  _globals['_SERVEDMODEL']._serialized_end=292
-  _globals['_LOAD']._serialized_start=295
-  _globals['_LOAD']._serialized_end=427
-  _globals['_WARMPREFIX']._serialized_start=429
-  _globals['_WARMPREFIX']._serialized_end=495
-  _globals['_GETNODERESPONSE']._serialized_start=498
-  _globals['_GETNODERESPONSE']._serialized_end=865
-  _globals['_LISTTOOLSREQUEST']._serialized_start=867
-  _globals['_LISTTOOLSREQUEST']._serialized_end=885
-  _globals['_LISTTOOLSRESPONSE']._serialized_start=887
-  _globals['_LISTTOOLSRESPONSE']._serialized_end=948
-  _globals['_NODESERVICE']._serialized_start=1230
-  _globals['_NODESERVICE']._serialized_end=1321
-  _globals['_TOOLSSERVICE']._serialized_start=1323
-  _globals['_TOOLSSERVICE']._serialized_end=1421
+  _globals['_DEVICEROLE']._serialized_start=1029
+  _globals['_DEVICEROLE']._serialized_end=1162
+  _globals['_SCOPE']._serialized_start=1165
+  _globals['_SCOPE']._serialized_end=1306
+  _globals['_GETNODEREQUEST']._serialized_start=139
+  _globals['_GETNODEREQUEST']._serialized_end=155
+  _globals['_SERVEDMODEL']._serialized_start=158
+  _globals['_SERVEDMODEL']._serialized_end=326
+  _globals['_LOAD']._serialized_start=329
+  _globals['_LOAD']._serialized_end=461
+  _globals['_WARMPREFIX']._serialized_start=463
+  _globals['_WARMPREFIX']._serialized_end=529
+  _globals['_GETNODERESPONSE']._serialized_start=532
+  _globals['_GETNODERESPONSE']._serialized_end=943
+  _globals['_LISTTOOLSREQUEST']._serialized_start=945
+  _globals['_LISTTOOLSREQUEST']._serialized_end=963
+  _globals['_LISTTOOLSRESPONSE']._serialized_start=965
+  _globals['_LISTTOOLSRESPONSE']._serialized_end=1026
+  _globals['_NODESERVICE']._serialized_start=1308
+  _globals['_NODESERVICE']._serialized_end=1399
+  _globals['_TOOLSSERVICE']._serialized_start=1401
+  _globals['_TOOLSSERVICE']._serialized_end=1499
 # @@protoc_insertion_point(module_scope)

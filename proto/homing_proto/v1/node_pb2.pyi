@@ -1,4 +1,5 @@
 from homing_proto.v1 import common_pb2 as _common_pb2
+from homing_proto.v1 import own_limits_pb2 as _own_limits_pb2
 from homing_proto.v1 import tool_pb2 as _tool_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -88,7 +89,7 @@ class WarmPrefix(_message.Message):
     def __init__(self, model: _Optional[str] = ..., prefix_sha256: _Optional[str] = ..., tokens: _Optional[int] = ...) -> None: ...
 
 class GetNodeResponse(_message.Message):
-    __slots__ = ("node_id", "name", "version", "capabilities", "models", "default_model", "load", "warm_prefixes", "role", "scopes", "place")
+    __slots__ = ("node_id", "name", "version", "capabilities", "models", "default_model", "load", "warm_prefixes", "role", "scopes", "place", "limits")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +101,7 @@ class GetNodeResponse(_message.Message):
     ROLE_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     name: str
     version: str
@@ -111,7 +113,8 @@ class GetNodeResponse(_message.Message):
     role: DeviceRole
     scopes: _containers.RepeatedScalarFieldContainer[Scope]
     place: _common_pb2.Place
-    def __init__(self, node_id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., capabilities: _Optional[_Iterable[str]] = ..., models: _Optional[_Iterable[_Union[ServedModel, _Mapping]]] = ..., default_model: _Optional[str] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., warm_prefixes: _Optional[_Iterable[_Union[WarmPrefix, _Mapping]]] = ..., role: _Optional[_Union[DeviceRole, str]] = ..., scopes: _Optional[_Iterable[_Union[Scope, str]]] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ...) -> None: ...
+    limits: _own_limits_pb2.OwnLimits
+    def __init__(self, node_id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., capabilities: _Optional[_Iterable[str]] = ..., models: _Optional[_Iterable[_Union[ServedModel, _Mapping]]] = ..., default_model: _Optional[str] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., warm_prefixes: _Optional[_Iterable[_Union[WarmPrefix, _Mapping]]] = ..., role: _Optional[_Union[DeviceRole, str]] = ..., scopes: _Optional[_Iterable[_Union[Scope, str]]] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., limits: _Optional[_Union[_own_limits_pb2.OwnLimits, _Mapping]] = ...) -> None: ...
 
 class ListToolsRequest(_message.Message):
     __slots__ = ()
