@@ -1,0 +1,242 @@
+"""A peer's decisions about the devices for which a home vouches. Pure: entries in, entries out.
+
+Only a node that was paired here itself, as a peer, may introduce devices: whom it introduces cannot
+introduce others, whatever it says. An introduced device is a guest, may do no more than the home's
+own entry and this node's owner allow, and never takes the place of a device that was paired here,
+that another home vouches for now, or that was revoked here.
+
+A device whose home took its word back stays in the list for a day with its lease ended, so that a
+home cannot bring more devices in a day than it may have at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from homing_core.access import DeviceRole, Scope
+from homing_core.errors import HomingError, OverloadedError, RefusedError, UnpairedError
+from homing_core.limits import stricter
+
+from homing_crypto.certificates import check_certificate
+from homing_crypto.devices import PairedDevice, Rewrite, merged
+from homing_crypto.introductions import (
+    MAX_LEASE_S,
+    PASSABLE,
+    Introduction,
+    verify_introduction,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from homing_core.ids import DeviceId
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a node's owner allows to homes.
+
+    Attributes:
+        me: the ids under which this node is known.
+        scopes: what introduced devices may do at most, whatever is granted to their home.
+        most_devices: devices of one home at once.
+        accept: whether homes may introduce devices at all.
+    """
+
+    me: frozenset[DeviceId]
+    scopes: frozenset[Scope] = PASSABLE
+    most_devices: int = 64
+    accept: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Rewrite):
+    """What came of a push.
+
+    Attributes:
+        accepted: devices that are known now, as they are stored.
+        fresh: those of them that could not come in before.
+        refused: who was not taken, and why.
+        serial: the highest that this home has sent.
+    """
+
+    accepted: tuple[PairedDevice, ...] = ()
+    fresh: tuple[PairedDevice, ...] = ()
+    refused: tuple[tuple[DeviceId, HomingError], ...] = ()
+    serial: int = 0
+
+
+def may_introduce(home: PairedDevice | None, now: float) -> bool:
+    """Whether a caller may vouch for others: a peer that was paired here itself, and no other."""
+    return (
+        home is not None
+        and home.role is DeviceRole.PEER
+        and Scope.INTRODUCE in home.scopes
+        and not home.introduced_by
+        and home.live(now)
+    )
+
+
+def allowed_scopes(home: PairedDevice, terms: Terms) -> frozenset[Scope]:
+    """What a home's devices may do at most: run models, and more only where it was granted more."""
+    return terms.scopes & PASSABLE & (home.scopes | {Scope.INFERENCE})
+
+
+def find_caller(caller: DeviceId, everyone: Collection[PairedDevice]) -> PairedDevice:
+    """The caller's own entry; raises `UnpairedError` if there is none."""
+    for one in everyone:
+        if one.id == caller:
+            return one
+    msg = "this device is not paired with the node"
+    raise UnpairedError(msg, "Pair it: homing-node pair, on the node.")
+
+
+def highest_serial(home: PairedDevice, everyone: Collection[PairedDevice]) -> int:
+    """The highest serial under any key of the home."""
+    return max(
+        [home.serial]
+        + [one.serial for one in everyone if one.owner == home.owner and not one.introduced_by]
+    )
+
+
+def accept(  # noqa: PLR0913  # each is another thing to hold it against
+    introduction: Introduction,
+    home: PairedDevice,
+    known: PairedDevice | None,
+    now: float,
+    *,
+    terms: Terms,
+    floor: int,
+) -> PairedDevice:
+    """Decide on one introduction.
+
+    Args:
+        introduction: from outside.
+        home: this node's entry of the caller.
+        known: this node's entry of the introduced device.
+        now: wall time here, seconds since the epoch.
+        terms: what this node's owner allows.
+        floor: the highest serial that the home has sent before.
+
+    Returns:
+        The entry to store; `known` itself where nothing changes.
+
+    Raises:
+        RefusedError: the caller may not introduce, the device was revoked here, or nothing is left
+            that it might do.
+        ConflictError: another home vouches for the device.
+        IntegrityError: it is not the home's word, not for this node, or altered.
+        InvalidDataError: it is malformed, its lease is over or too long, or its serial is old.
+    """
+    if not terms.accept or not may_introduce(home, now):
+        msg = "this node takes no devices from you"
+        raise RefusedError(msg, "Its owner can pair you as a peer: homing-node pair --role peer.")
+    certificate = verify_introduction(
+        introduction, check_certificate(home.certificate_der), terms.me, now
+    )
+    if certificate.device_id in terms.me:
+        msg = "a node is not introduced to itself"
+        raise RefusedError(msg)
+    own = known is not None and known.introduced_by == home.owner
+    if known is not None and own and introduction.serial == floor == known.serial:
+        return _unless_revoked(known)
+    if introduction.serial <= floor:
+        msg = "this introduction is older than what this home said since"
+        raise RefusedError(msg, "The home sends a newer one by itself.")
+    scopes = introduction.scopes & allowed_scopes(home, terms)
+    if not scopes:
+        msg = "nothing that this device may do at home is allowed to it here"
+        raise RefusedError(msg, "Ask this node's owner.")
+    entry = PairedDevice(
+        id=certificate.device_id,
+        certificate_der=certificate.der,
+        hpke_public_key=introduction.hpke_public_key,
+        hpke_signature=introduction.hpke_signature,
+        name=introduction.name,
+        role=DeviceRole.GUEST,
+        scopes=scopes,
+        limits=stricter(introduction.limits, home.limits),
+        paired_at=now,
+        introduced_by=home.owner,
+        lease_expires_at=introduction.lease_expires_at,
+        serial=introduction.serial,
+    )
+    stored = merged(known, entry)
+    if not stored.live(now):
+        msg = "this device's time on this node is over"
+        raise UnpairedError(msg, "Ask this node's owner to extend it.")
+    return stored
+
+
+def take(
+    introductions: Iterable[Introduction],
+    caller: DeviceId,
+    everyone: Collection[PairedDevice],
+    now: float,
+    terms: Terms,
+) -> Taken:
+    """Decide on a push, whole; for `TrustStore.rewrite`.
+
+    Args:
+        introductions: from outside.
+        caller: the home's key.
+        everyone: all that this node knows.
+        now: wall time here, seconds since the epoch.
+        terms: what this node's owner allows.
+
+    Raises:
+        UnpairedError: the caller is not known.
+    """
+    home = find_caller(caller, everyone)
+    floor = highest_serial(home, everyone)
+    stale = tuple(device.id for device in everyone if _forgettable(device, now))
+    known = {device.id: device for device in everyone if device.id not in stale}
+    counted = {one.id for one in known.values() if one.introduced_by == home.owner}
+    counted -= {one.id for one in known.values() if one.revoked_at}
+    accepted: dict[DeviceId, PairedDevice] = {}
+    fresh: dict[DeviceId, PairedDevice] = {}
+    refused: list[tuple[DeviceId, HomingError]] = []
+    for one in introductions:
+        before = known.get(one.device_id)
+        try:
+            if before is None and len(counted) >= terms.most_devices:
+                raise _too_many(terms.most_devices)
+            stored = accept(one, home, before, now, terms=terms, floor=floor)
+        except HomingError as error:
+            refused.append((one.device_id, error))
+            continue
+        accepted[stored.id] = stored
+        if stored.introduced_by:
+            counted.add(stored.id)
+        if before is None or not before.live(now):
+            fresh[stored.id] = stored
+    serial = max([floor, *(one.serial for one in accepted.values() if one.introduced_by)])
+    put = [one for one in accepted.values() if one != known.get(one.id)]
+    if serial > home.serial:
+        put.append(replace(home, serial=serial))
+    return Taken(
+        tuple(put),
+        stale,
+        accepted=tuple(accepted.values()),
+        fresh=tuple(fresh.values()),
+        refused=tuple(refused),
+        serial=serial,
+    )
+
+
+def _forgettable(device: PairedDevice, now: float) -> bool:
+    lapsed = device.lease_expires_at <= now - MAX_LEASE_S
+    return bool(device.introduced_by) and not device.revoked_at and lapsed
+
+
+def _unless_revoked(device: PairedDevice) -> PairedDevice:
+    if device.revoked_at:
+        msg = "this device was revoked here"
+        raise RefusedError(msg, "Only a new pairing at this node brings it back.")
+    return device
+
+
+def _too_many(most: int) -> OverloadedError:
+    msg = f"this node takes {most} devices of one home in a day"
+    return OverloadedError(msg, "Its owner can allow more: [peers] max_devices.")
