@@ -1,31 +1,50 @@
-"""Where a node notes what it allowed, refused and did."""
+"""The node's record of what it allowed, refused and did: where it lies and how it begins."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from homing_agent.runtime.logs import get_logger
+from homing_crypto.audit.log import SqliteAudit
+from homing_crypto.audit.records import NODE, AuditKind
+from homing_crypto.audit.rotation import CERTIFICATE
+from homing_crypto.audit.store import AUDIT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from homing_core.canonical import JsonValue
-    from homing_crypto.audit.records import AuditKind
+    from homing_core.clock import Clock
+    from homing_crypto.identity import DeviceIdentity
 
-_log = get_logger(__name__)
+    from homing_node.config import AuditSection
 
 
-class LoggedAudit:
-    """An `Audit` that goes to the daemon's own log."""
+def open_audit(
+    folder: Path,
+    clock: Clock,
+    signer: Callable[[], DeviceIdentity],
+    section: AuditSection,
+    facts: Mapping[str, JsonValue],
+) -> SqliteAudit:
+    """Open the record and note that the node started.
 
-    def record(
-        self,
-        kind: AuditKind,
-        *,
-        actor: str,
-        device: str = "",
-        detail: Mapping[str, JsonValue] | None = None,
-    ) -> None:
-        """See `Audit.record`."""
-        del detail
-        _log.info("audit", kind=kind.value, actor=actor, device=device)
+    Args:
+        folder: the data directory.
+        clock: when things happen.
+        signer: the node's identity at the moment of signing; called in another thread.
+        section: `[audit]` of the configuration.
+        facts: version, and settings that decide who gets in.
+
+    Raises:
+        HomingError: the file cannot be used.
+    """
+    audit = SqliteAudit(folder / AUDIT_FILE, clock, signer, section.keep_days)
+    identity = signer()
+    audit.record(
+        AuditKind.STARTED,
+        actor=NODE,
+        device=identity.device_id,
+        detail={CERTIFICATE: identity.certificate.sha256.hex(), **facts},
+    )
+    return audit

@@ -13,6 +13,7 @@ from typing import Final
 from homing_core.errors import UsageError
 from homing_inference.upstream.server import UpstreamServer
 
+from homing_node.audit_section import AuditSection
 from homing_node.limit_sections import LimitsSection
 
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
@@ -256,6 +257,7 @@ class NodeConfig:
     generations: GenerationsSection = field(default_factory=GenerationsSection)
     pairing: PairingSection = field(default_factory=PairingSection)
     limits: LimitsSection = field(default_factory=LimitsSection)
+    audit: AuditSection = field(default_factory=AuditSection)
 
     def __post_init__(self) -> None:
         """Check the names of the models."""

@@ -293,6 +293,6 @@ async def test_rules_name_exactly_what_is_served(
 
     monkeypatch.setattr(kind, "add_registered_method_handlers", note)
     async with node_rig(tmp_path):
-        local = {method for method in served if ".NodeControlService/" in method}
+        local = {method for method in served if "ControlService/" in method}
         assert served - local == set(MAIN_RULES)
         assert local

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from homing_core.audit import Entry, Head, SignedHead
@@ -27,6 +28,7 @@ MAX_PAGE: Final = 500
 """Entries in one message."""
 MAX_DETAIL_BYTES: Final = 4096
 """UTF-8 bytes of an entry's further facts; nodes write half of it at most."""
+_TYPED_HASH: Final = re.compile(r"[0-9a-f]{16,64}")
 _MOST_NUMBER: Final = (1 << 63) - 1
 """SQLite's, too."""
 
@@ -84,6 +86,13 @@ def decode_head(message: wire.AuditHead) -> Head:
         hash=sha256_hex(message.hash, "hash of the head"),
         at_ms=_number(message.at_ms, "time of the head"),
     )
+
+
+def decode_head_prefix(message: wire.AuditHead) -> Head:
+    """A head whose hash may be cut, as a person typed it; raises `InvalidDataError`."""
+    if not _TYPED_HASH.fullmatch(message.hash):
+        refuse("the hash of the head is not 16 to 64 lower-case hex digits")
+    return Head(_number(message.seq, "number of the head"), message.hash)
 
 
 @encoder

@@ -24,13 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bhoming_proto/v1/audit.proto\x12\x0fhoming_proto.v1\"5\n\tAuditHead\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x04\"\\\n\x0fSignedAuditHead\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x04head\x18\x02 \x01(\x0b\x32\x1a.homing_proto.v1.AuditHead\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x85\x01\n\nAuditEntry\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x04\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x05 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x06 \x01(\t\x12\x10\n\x08previous\x18\x07 \x01(\t\x12\x0c\n\x04hash\x18\x08 \x01(\t\"\x10\n\x0eGetHeadRequest\"Z\n\x0fGetHeadResponse\x12\x30\n\x06signed\x18\x01 \x01(\x0b\x32 .homing_proto.v1.SignedAuditHead\x12\x15\n\rremoved_up_to\x18\x02 \x01(\x04\"6\n\x12ListEntriesRequest\x12\x11\n\tafter_seq\x18\x01 \x01(\x04\x12\r\n\x05limit\x18\x02 \x01(\r\"C\n\x13ListEntriesResponse\x12,\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.AuditEntry\"?\n\x12VerifyAuditRequest\x12)\n\x05heads\x18\x01 \x03(\x0b\x32\x1a.homing_proto.v1.AuditHead\"~\n\x13VerifyAuditResponse\x12\r\n\x05whole\x18\x01 \x01(\x08\x12\x0b\n\x03seq\x18\x02 \x01(\x04\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x04\x12\x0c\n\x04lost\x18\x06 \x01(\x04\x12\x11\n\tunvouched\x18\x07 \x03(\x04\">\n\x0b\x41uditFilter\x12\r\n\x05kinds\x18\x01 \x03(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\x10\n\x08since_ms\x18\x03 \x01(\x04\"O\n\x10ShowAuditRequest\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.homing_proto.v1.AuditFilter\"A\n\x11ShowAuditResponse\x12,\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.AuditEntry\"U\n\x12\x46ollowAuditRequest\x12\x11\n\tafter_seq\x18\x01 \x01(\x04\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.homing_proto.v1.AuditFilter\"A\n\x13\x46ollowAuditResponse\x12*\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.AuditEntry2\xb6\x01\n\x0c\x41uditService\x12L\n\x07GetHead\x12\x1f.homing_proto.v1.GetHeadRequest\x1a .homing_proto.v1.GetHeadResponse\x12X\n\x0bListEntries\x12#.homing_proto.v1.ListEntriesRequest\x1a$.homing_proto.v1.ListEntriesResponse2\xa3\x02\n\x17NodeAuditControlService\x12X\n\x0bVerifyAudit\x12#.homing_proto.v1.VerifyAuditRequest\x1a$.homing_proto.v1.VerifyAuditResponse\x12R\n\tShowAudit\x12!.homing_proto.v1.ShowAuditRequest\x1a\".homing_proto.v1.ShowAuditResponse\x12Z\n\x0b\x46ollowAudit\x12#.homing_proto.v1.FollowAuditRequest\x1a$.homing_proto.v1.FollowAuditResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bhoming_proto/v1/audit.proto\x12\x0fhoming_proto.v1\"5\n\tAuditHead\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x04\"\\\n\x0fSignedAuditHead\x12\x0c\n\x04node\x18\x01 \x01(\t\x12(\n\x04head\x18\x02 \x01(\x0b\x32\x1a.homing_proto.v1.AuditHead\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x85\x01\n\nAuditEntry\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x04\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x05 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x06 \x01(\t\x12\x10\n\x08previous\x18\x07 \x01(\t\x12\x0c\n\x04hash\x18\x08 \x01(\t\"\x10\n\x0eGetHeadRequest\"Z\n\x0fGetHeadResponse\x12\x30\n\x06signed\x18\x01 \x01(\x0b\x32 .homing_proto.v1.SignedAuditHead\x12\x15\n\rremoved_up_to\x18\x02 \x01(\x04\"6\n\x12ListEntriesRequest\x12\x11\n\tafter_seq\x18\x01 \x01(\x04\x12\r\n\x05limit\x18\x02 \x01(\r\"\xb1\x01\n\x13ListEntriesResponse\x12,\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.AuditEntry\x12>\n\x05names\x18\x02 \x03(\x0b\x32/.homing_proto.v1.ListEntriesResponse.NamesEntry\x1a,\n\nNamesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"?\n\x12VerifyAuditRequest\x12)\n\x05heads\x18\x01 \x03(\x0b\x32\x1a.homing_proto.v1.AuditHead\"~\n\x13VerifyAuditResponse\x12\r\n\x05whole\x18\x01 \x01(\x08\x12\x0b\n\x03seq\x18\x02 \x01(\x04\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x04\x12\x0c\n\x04lost\x18\x06 \x01(\x04\x12\x11\n\tunvouched\x18\x07 \x03(\x04\">\n\x0b\x41uditFilter\x12\r\n\x05kinds\x18\x01 \x03(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\x10\n\x08since_ms\x18\x03 \x01(\x04\"O\n\x10ShowAuditRequest\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.homing_proto.v1.AuditFilter\"\xad\x01\n\x11ShowAuditResponse\x12,\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.AuditEntry\x12<\n\x05names\x18\x02 \x03(\x0b\x32-.homing_proto.v1.ShowAuditResponse.NamesEntry\x1a,\n\nNamesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"U\n\x12\x46ollowAuditRequest\x12\x11\n\tafter_seq\x18\x01 \x01(\x04\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.homing_proto.v1.AuditFilter\"\xaf\x01\n\x13\x46ollowAuditResponse\x12*\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.AuditEntry\x12>\n\x05names\x18\x02 \x03(\x0b\x32/.homing_proto.v1.FollowAuditResponse.NamesEntry\x1a,\n\nNamesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xb6\x01\n\x0c\x41uditService\x12L\n\x07GetHead\x12\x1f.homing_proto.v1.GetHeadRequest\x1a .homing_proto.v1.GetHeadResponse\x12X\n\x0bListEntries\x12#.homing_proto.v1.ListEntriesRequest\x1a$.homing_proto.v1.ListEntriesResponse2\xa3\x02\n\x17NodeAuditControlService\x12X\n\x0bVerifyAudit\x12#.homing_proto.v1.VerifyAuditRequest\x1a$.homing_proto.v1.VerifyAuditResponse\x12R\n\tShowAudit\x12!.homing_proto.v1.ShowAuditRequest\x1a\".homing_proto.v1.ShowAuditResponse\x12Z\n\x0b\x46ollowAudit\x12#.homing_proto.v1.FollowAuditRequest\x1a$.homing_proto.v1.FollowAuditResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'homing_proto.v1.audit_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LISTENTRIESRESPONSE_NAMESENTRY']._loaded_options = None
+  _globals['_LISTENTRIESRESPONSE_NAMESENTRY']._serialized_options = b'8\001'
+  _globals['_SHOWAUDITRESPONSE_NAMESENTRY']._loaded_options = None
+  _globals['_SHOWAUDITRESPONSE_NAMESENTRY']._serialized_options = b'8\001'
+  _globals['_FOLLOWAUDITRESPONSE_NAMESENTRY']._loaded_options = None
+  _globals['_FOLLOWAUDITRESPONSE_NAMESENTRY']._serialized_options = b'8\001'
   _globals['_AUDITHEAD']._serialized_start=48
   _globals['_AUDITHEAD']._serialized_end=101
   _globals['_SIGNEDAUDITHEAD']._serialized_start=103
@@ -43,24 +49,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETHEADRESPONSE']._serialized_end=441
   _globals['_LISTENTRIESREQUEST']._serialized_start=443
   _globals['_LISTENTRIESREQUEST']._serialized_end=497
-  _globals['_LISTENTRIESRESPONSE']._serialized_start=499
-  _globals['_LISTENTRIESRESPONSE']._serialized_end=566
-  _globals['_VERIFYAUDITREQUEST']._serialized_start=568
-  _globals['_VERIFYAUDITREQUEST']._serialized_end=631
-  _globals['_VERIFYAUDITRESPONSE']._serialized_start=633
-  _globals['_VERIFYAUDITRESPONSE']._serialized_end=759
-  _globals['_AUDITFILTER']._serialized_start=761
-  _globals['_AUDITFILTER']._serialized_end=823
-  _globals['_SHOWAUDITREQUEST']._serialized_start=825
-  _globals['_SHOWAUDITREQUEST']._serialized_end=904
-  _globals['_SHOWAUDITRESPONSE']._serialized_start=906
-  _globals['_SHOWAUDITRESPONSE']._serialized_end=971
-  _globals['_FOLLOWAUDITREQUEST']._serialized_start=973
-  _globals['_FOLLOWAUDITREQUEST']._serialized_end=1058
-  _globals['_FOLLOWAUDITRESPONSE']._serialized_start=1060
-  _globals['_FOLLOWAUDITRESPONSE']._serialized_end=1125
-  _globals['_AUDITSERVICE']._serialized_start=1128
-  _globals['_AUDITSERVICE']._serialized_end=1310
-  _globals['_NODEAUDITCONTROLSERVICE']._serialized_start=1313
-  _globals['_NODEAUDITCONTROLSERVICE']._serialized_end=1604
+  _globals['_LISTENTRIESRESPONSE']._serialized_start=500
+  _globals['_LISTENTRIESRESPONSE']._serialized_end=677
+  _globals['_LISTENTRIESRESPONSE_NAMESENTRY']._serialized_start=633
+  _globals['_LISTENTRIESRESPONSE_NAMESENTRY']._serialized_end=677
+  _globals['_VERIFYAUDITREQUEST']._serialized_start=679
+  _globals['_VERIFYAUDITREQUEST']._serialized_end=742
+  _globals['_VERIFYAUDITRESPONSE']._serialized_start=744
+  _globals['_VERIFYAUDITRESPONSE']._serialized_end=870
+  _globals['_AUDITFILTER']._serialized_start=872
+  _globals['_AUDITFILTER']._serialized_end=934
+  _globals['_SHOWAUDITREQUEST']._serialized_start=936
+  _globals['_SHOWAUDITREQUEST']._serialized_end=1015
+  _globals['_SHOWAUDITRESPONSE']._serialized_start=1018
+  _globals['_SHOWAUDITRESPONSE']._serialized_end=1191
+  _globals['_SHOWAUDITRESPONSE_NAMESENTRY']._serialized_start=633
+  _globals['_SHOWAUDITRESPONSE_NAMESENTRY']._serialized_end=677
+  _globals['_FOLLOWAUDITREQUEST']._serialized_start=1193
+  _globals['_FOLLOWAUDITREQUEST']._serialized_end=1278
+  _globals['_FOLLOWAUDITRESPONSE']._serialized_start=1281
+  _globals['_FOLLOWAUDITRESPONSE']._serialized_end=1456
+  _globals['_FOLLOWAUDITRESPONSE_NAMESENTRY']._serialized_start=633
+  _globals['_FOLLOWAUDITRESPONSE_NAMESENTRY']._serialized_end=677
+  _globals['_AUDITSERVICE']._serialized_start=1459
+  _globals['_AUDITSERVICE']._serialized_end=1641
+  _globals['_NODEAUDITCONTROLSERVICE']._serialized_start=1644
+  _globals['_NODEAUDITCONTROLSERVICE']._serialized_end=1935
 # @@protoc_insertion_point(module_scope)

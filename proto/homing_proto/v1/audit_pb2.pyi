@@ -67,10 +67,19 @@ class ListEntriesRequest(_message.Message):
     def __init__(self, after_seq: _Optional[int] = ..., limit: _Optional[int] = ...) -> None: ...
 
 class ListEntriesResponse(_message.Message):
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "names")
+    class NamesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[AuditEntry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[AuditEntry, _Mapping]]] = ...) -> None: ...
+    names: _containers.ScalarMap[str, str]
+    def __init__(self, entries: _Optional[_Iterable[_Union[AuditEntry, _Mapping]]] = ..., names: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class VerifyAuditRequest(_message.Message):
     __slots__ = ("heads",)
@@ -115,10 +124,19 @@ class ShowAuditRequest(_message.Message):
     def __init__(self, count: _Optional[int] = ..., filter: _Optional[_Union[AuditFilter, _Mapping]] = ...) -> None: ...
 
 class ShowAuditResponse(_message.Message):
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "names")
+    class NamesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[AuditEntry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[AuditEntry, _Mapping]]] = ...) -> None: ...
+    names: _containers.ScalarMap[str, str]
+    def __init__(self, entries: _Optional[_Iterable[_Union[AuditEntry, _Mapping]]] = ..., names: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class FollowAuditRequest(_message.Message):
     __slots__ = ("after_seq", "filter")
@@ -129,7 +147,16 @@ class FollowAuditRequest(_message.Message):
     def __init__(self, after_seq: _Optional[int] = ..., filter: _Optional[_Union[AuditFilter, _Mapping]] = ...) -> None: ...
 
 class FollowAuditResponse(_message.Message):
-    __slots__ = ("entry",)
+    __slots__ = ("entry", "names")
+    class NamesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ENTRY_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     entry: AuditEntry
-    def __init__(self, entry: _Optional[_Union[AuditEntry, _Mapping]] = ...) -> None: ...
+    names: _containers.ScalarMap[str, str]
+    def __init__(self, entry: _Optional[_Union[AuditEntry, _Mapping]] = ..., names: _Optional[_Mapping[str, str]] = ...) -> None: ...

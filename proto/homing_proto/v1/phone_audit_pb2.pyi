@@ -71,7 +71,16 @@ class ShowRecordRequest(_message.Message):
     def __init__(self, node_id: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class ShowRecordResponse(_message.Message):
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "names")
+    class NamesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[_audit_pb2.AuditEntry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[_audit_pb2.AuditEntry, _Mapping]]] = ...) -> None: ...
+    names: _containers.ScalarMap[str, str]
+    def __init__(self, entries: _Optional[_Iterable[_Union[_audit_pb2.AuditEntry, _Mapping]]] = ..., names: _Optional[_Mapping[str, str]] = ...) -> None: ...
