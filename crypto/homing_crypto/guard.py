@@ -10,6 +10,7 @@ from homing_core.access import AccessRule, DeviceRole, Scope, allowed
 from homing_core.errors import HomingError, OverloadedError, RefusedError, UnpairedError
 
 from homing_crypto.credentials import caller_device_id
+from homing_crypto.devices import PairedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
 
-    from homing_crypto.devices import PairedDevice
     from homing_crypto.trust import TrustStore
 
 TLS_VERSION = b"TLSv1.3"
@@ -92,9 +92,11 @@ class ShutOut:
         """Nobody."""
         self._accounts: frozenset[str] = frozenset()
 
-    def __contains__(self, device: PairedDevice) -> bool:
+    def __contains__(self, device: object) -> bool:
         """Whether the device, its account, or whoever vouches for it is shut out."""
-        return bool(self._accounts & {device.id, device.owner, device.introduced_by})
+        return isinstance(device, PairedDevice) and bool(
+            self._accounts & {device.id, device.owner, device.introduced_by}
+        )
 
     def add(self, ids: Iterable[str]) -> None:
         """Shut these keys or accounts out."""

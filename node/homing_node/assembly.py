@@ -17,7 +17,7 @@ from homing_agent.runtime.paths import prepare_data_dir
 from homing_core.clock import SystemClock
 from homing_core.labels import clean_label
 from homing_crypto.credentials import server_credentials
-from homing_crypto.guard import Guard, ShutOut
+from homing_crypto.guard import Guard
 from homing_crypto.identity import DeviceIdentity
 from homing_crypto.live_calls import LiveCalls
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
@@ -25,22 +25,24 @@ from homing_discovery.announcer import ZeroconfAnnouncer
 from homing_discovery.hints import Announcement, instance_token
 
 from homing_node.addresses import dialable
-from homing_node.audit import LoggedAudit
+from homing_node.audit import open_audit
 from homing_node.background import announce, end, sweep, tell_health
 from homing_node.binding import bind_tls
 from homing_node.describe import NodeFacts
-from homing_node.devices.desk import DeviceDesk
-from homing_node.devices.watch import Watch
+from homing_node.devices.parts import device_parts
 from homing_node.devices.work import NodeWork
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
 from homing_node.models.memory import memory_budget
 from homing_node.models.pool import ModelPool
 from homing_node.pairing import PairingDoor
+from homing_node.rpc.audit_service import add_audit_control, add_audit_service
 from homing_node.rpc.control_service import ControlService
+from homing_node.rpc.devices_service import add_devices_service
 from homing_node.rpc.health import Health
 from homing_node.rpc.inference_service import InferenceService
 from homing_node.rpc.node_service import NodeService
+from homing_node.rpc.recovery_service import add_recovery_service
 from homing_node.rpc.rules import MAIN_RULES
 from homing_node.rpc.servers import control_server, main_server
 
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from homing_discovery.boundaries import Announcer
 
     from homing_node.config import NodeConfig
+    from homing_node.devices.desk import DeviceDesk
     from homing_node.models.slots import ConfiguredModel
 
 _GRACE_S = 1.0
@@ -99,6 +102,7 @@ class RunningNode:
         models: what it may serve, and which of it is in memory.
         generations: what it runs.
         store: whom it knows.
+        desk: changes that.
     """
 
     facts: NodeFacts
@@ -107,6 +111,7 @@ class RunningNode:
     models: ModelPool
     generations: Generations
     store: TrustStore
+    desk: DeviceDesk
 
 
 def node_name(config: NodeConfig) -> str:
@@ -152,27 +157,35 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         models = ModelPool(options.models, budget_bytes=budget, clock=clock)
         generations = Generations(GenerationTable(_limits(config), clock), models)
         calls, health = LiveCalls(), Health()
-        audit = LoggedAudit()
+        audit = open_audit(
+            options.paths.data_dir,
+            clock,
+            lambda: identity,
+            config.audit,
+            {"version": facts.version},
+        )
+        stack.callback(audit.close)
 
-        shut_out = ShutOut()
-        node_work = NodeWork(calls, generations, models)
-        desk = DeviceDesk(store, shut_out, node_work, audit)
-        watch = Watch(
-            calls=calls,
+        devices = device_parts(
+            options.paths.data_dir,
             store=store,
-            shut_out=shut_out,
-            work=node_work,
-            desk=desk,
+            calls=calls,
+            work=NodeWork(calls, generations, models),
+            audit=audit,
             clock=clock,
         )
         server = main_server(
-            Guard(MAIN_RULES, store, clock, shut_out=shut_out),
+            Guard(MAIN_RULES, store, clock, shut_out=devices.shut_out),
             calls,
             NodeService(facts, models, generations),
             InferenceService(generations),
             health,
+            more=[
+                add_devices_service(devices.remote),
+                add_audit_service(audit, store),
+            ],
         )
-        credentials = server_credentials(identity, partial(store.roots_pem, shut_out))
+        credentials = server_credentials(identity, partial(store.roots_pem, devices.shut_out))
         port = bind_tls(server, config.listen.host, config.listen.port, credentials, "--port")
 
         def addresses() -> tuple[str, ...]:
@@ -181,7 +194,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         door = PairingDoor(
             identity=identity,
             store=store,
-            desk=desk,
+            desk=devices.desk,
             clock=clock,
             config=config,
             name=facts.name,
@@ -195,10 +208,11 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 generations=generations,
                 store=store,
                 pairing=door,
-                desk=desk,
+                desk=devices.desk,
                 stop=stop,
             ),
             health,
+            more=[add_recovery_service(devices.recovery), add_audit_control(audit, store)],
         )
         add_local_port(control, options.paths)
 
@@ -211,11 +225,11 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.push_async_callback(door.close)
         stack.push_async_callback(generations.stop, config.node.drain_seconds)
         models.start()
-        stack.push_async_callback(end, asyncio.create_task(watch.run()))
+        stack.push_async_callback(end, asyncio.create_task(devices.watch.run()))
         for work in _background(options, facts.id, port, models, generations, health):
             stack.push_async_callback(end, asyncio.create_task(work))
         _log.info("node.up", node=facts.id, port=port, version=facts.version)
-        yield RunningNode(facts, port, addresses, models, generations, store)
+        yield RunningNode(facts, port, addresses, models, generations, store, devices.desk)
         await health.set(serving=False)
         _log.info("node.stopping", running=generations.running())
 

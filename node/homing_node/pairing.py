@@ -207,14 +207,13 @@ class _Session:
             raise refusal(outcome)
         pairing = self._pairing
         try:
-            stored = await asyncio.to_thread(self._store.add, outcome.device, pairing.link_id)
+            stored = await self._desk.admit(outcome.device, CONSOLE, pairing.link_id)
         except HomingError as error:
             _log.error("pairing.not_stored", code=error.code.value, what=error.what)
             raise
         if not self.paired:
             self.paired = True
             _log.info("pairing.paired", device=stored.id, role=stored.role.value)
-            await self._desk.paired(stored, CONSOLE)
             self._events.put_nowait(Paired(view_device(stored)))
         return answer_to(pairing, attempt, stored)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from homing_core.access import AccessRule, Scope
+from homing_core.access import AccessRule, DeviceRole, Scope
 
 _ANY_PAIRED: Final = AccessRule()
 _INFERENCE: Final = AccessRule(Scope.INFERENCE)
+_OWNER: Final = AccessRule(Scope.DEVICES, frozenset({DeviceRole.OWNER}))
+_OWNERS_EYES: Final = AccessRule(roles=frozenset({DeviceRole.OWNER}))
 
 MAIN_RULES: Final[dict[str, AccessRule]] = {
     "/homing_proto.v1.NodeService/GetNode": _ANY_PAIRED,
@@ -16,6 +18,12 @@ MAIN_RULES: Final[dict[str, AccessRule]] = {
     "/homing_proto.v1.InferenceService/Ack": _INFERENCE,
     "/homing_proto.v1.InferenceService/Cancel": _INFERENCE,
     "/homing_proto.v1.ToolsService/ListTools": AccessRule(Scope.TOOLS),
+    "/homing_proto.v1.DevicesService/ListDevices": _OWNER,
+    # Any device may leave; whoever else it names is looked at by homing_node.devices.remote.
+    "/homing_proto.v1.DevicesService/RevokeDevice": _ANY_PAIRED,
+    "/homing_proto.v1.DevicesService/GrantDevice": _OWNER,
+    "/homing_proto.v1.AuditService/GetHead": _OWNERS_EYES,
+    "/homing_proto.v1.AuditService/ListEntries": _OWNERS_EYES,
     "/grpc.health.v1.Health/Check": _ANY_PAIRED,
     "/grpc.health.v1.Health/Watch": _ANY_PAIRED,
     "/grpc.health.v1.Health/List": _ANY_PAIRED,
