@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from homing_core.access import Limits
 from homing_core.tools import Place
 
 if TYPE_CHECKING:
@@ -72,6 +73,21 @@ class WarmPrefix:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnLimits:
+    """What a device may do on a node, and what is left of it.
+
+    Attributes:
+        limits: the tighter of all that apply; 0 or empty means no limit of that kind.
+        tokens_left: of the tokens a day, where these are limited.
+        opens_in_s: seconds until the next hour of use; 0 if it is one now.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    tokens_left: int = 0
+    opens_in_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NodeInfo:
     """A node, as it describes itself to one paired device.
 
@@ -87,6 +103,7 @@ class NodeInfo:
         place: what the node is to the asking device, `HOME` or `PEER`.
         capabilities: wire features beyond the first version, by name.
         warm_prefixes: what is warm.
+        own: the asking device's limits there, and what is left.
     """
 
     id: DeviceId
@@ -100,3 +117,4 @@ class NodeInfo:
     place: Place = Place.HOME
     capabilities: tuple[str, ...] = ()
     warm_prefixes: tuple[WarmPrefix, ...] = field(default_factory=tuple)
+    own: OwnLimits = field(default_factory=OwnLimits)

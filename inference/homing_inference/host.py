@@ -104,6 +104,7 @@ class ChildEngine:
         checkpoint_bytes: int = 0,
         max_waiting: int = 0,
         adapters: Sequence[tuple[str, Path]] = (),
+        cores: int = 0,
         on_progress: Callable[[float], None] = ignore_progress,
         load_silence_s: float = LOAD_SILENCE_S,
         step_silence_s: float = STEP_SILENCE_S,
@@ -124,6 +125,7 @@ class ChildEngine:
             checkpoint_bytes: of main memory that states of conversations may take.
             max_waiting: requests that may wait; more are refused. 0 is 64.
             adapters: names of LoRA adapters and their files.
+            cores: to share with the other engines of the machine; 0 is what suits it.
             on_progress: called while loading with a share in [0, 1].
             load_silence_s: seconds without progress after which loading counts as hung.
             step_silence_s: seconds without a word, while something is in flight, after which the
@@ -151,6 +153,7 @@ class ChildEngine:
             checkpoint_bytes=checkpoint_bytes,
             max_waiting=max_waiting,
             adapters=tuple((name, os.fspath(path)) for name, path in adapters),
+            cores=cores,
         )
         engine = cls(model, load, clock or SystemClock(), (load_silence_s, step_silence_s))
         await engine._kept.start(on_progress)

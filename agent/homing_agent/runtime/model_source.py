@@ -14,6 +14,7 @@ from homing_inference.catalog.local import absolute_path, looks_like_path
 from homing_inference.catalog.models import default_model, find_model
 from homing_inference.catalog.resolve import ensure
 from homing_inference.host import ChildEngine, ModelFile
+from homing_inference.machine.threads import default_threads
 
 from homing_agent.runtime.model_host import ModelStatus, Phase, at_once
 from homing_agent.runtime.model_memory import memory_need
@@ -46,6 +47,7 @@ class Wanted:
         state_bytes: of them at most.
         checkpoint_bytes: of memory for conversations to go on with; 0 lets the engine choose.
         adapters: LoRA adapters by the name to ask for.
+        cpu_share: fraction of the cores for all engines of this process together, above 0 to 1.
     """
 
     role: ModelRole
@@ -60,6 +62,7 @@ class Wanted:
     state_bytes: int = 0
     checkpoint_bytes: int = 0
     adapters: tuple[tuple[str, Path], ...] = ()
+    cpu_share: float = 1.0
 
 
 def expected_status(wanted: Wanted) -> ModelStatus:
@@ -128,11 +131,12 @@ class CatalogSource:
             sha256=file.sha256,
         )
         report(loading)
+        threads, cores = compute_with(wanted.threads, wanted.cpu_share)
         async with admit(await asyncio.to_thread(_need_of, file, wanted)):
             return await ChildEngine.start(
                 ModelFile(file.path, file.name, file.stand_in, file.sha256),
                 context_tokens=wanted.context_tokens,
-                threads=wanted.threads,
+                threads=threads,
                 gpu_layers=wanted.gpu_layers,
                 max_sequences=wanted.max_sequences,
                 cache_tokens=wanted.cache_tokens,
@@ -140,8 +144,26 @@ class CatalogSource:
                 state_bytes=wanted.state_bytes,
                 checkpoint_bytes=wanted.checkpoint_bytes,
                 adapters=wanted.adapters,
+                cores=cores,
                 on_progress=lambda share: report(replace(loading, done=int(share * file.size))),
             )
+
+
+def compute_with(threads: int, cpu_share: float, cores: int = 0) -> tuple[int, int]:
+    """With how many threads an engine computes, and how many cores it shares with the others.
+
+    Args:
+        threads: as configured; 0 shares the cores.
+        cpu_share: fraction of the cores that may be used, above 0 to 1.
+        cores: of the machine; 0 is what suits it.
+
+    Returns:
+        Both as `ChildEngine.start` takes them: 0 lets the engine choose.
+    """
+    if cpu_share >= 1:
+        return threads, 0
+    most = max(1, int((cores or default_threads()) * cpu_share))
+    return min(threads, most), most
 
 
 def _need_of(file: StoredFile, wanted: Wanted) -> int:

@@ -106,6 +106,7 @@ def _settings(load: LoadModel) -> EngineSettings:
         checkpoint_bytes=load.checkpoint_bytes,
         max_waiting=load.max_waiting,
         adapters=tuple((name, Path(path)) for name, path in load.adapters),
+        cores=load.cores,
     )
 
 

@@ -63,7 +63,7 @@ def _open(model: LoadedModel, chat: ChatFormat, settings: EngineSettings) -> Sch
         checkpoint_bytes=settings.checkpoint_bytes,
         trained_context=model.facts.trained_context,
     )
-    threads = ThreadShare(settings.threads)
+    threads = ThreadShare(settings.threads, cores=settings.cores)
     sequences = Sequences(
         model,
         context_tokens=sizes.context_tokens,

@@ -28,6 +28,7 @@ class EngineSettings:
         checkpoint_bytes: of main memory that checkpoints of conversations may take.
         max_waiting: requests that may wait; 0 is 64.
         adapters: names of LoRA adapters and their files.
+        cores: to share with the other engines of the machine.
     """
 
     context_tokens: int = 0
@@ -40,3 +41,4 @@ class EngineSettings:
     checkpoint_bytes: int = 0
     max_waiting: int = 0
     adapters: tuple[tuple[str, Path], ...] = ()
+    cores: int = 0

@@ -87,6 +87,7 @@ def _here(config: NodeConfig, store: Store, state_root: Path, name: str) -> Conf
         state_bytes=section.state_mib * _MIB // files,
         checkpoint_bytes=section.checkpoint_mib * _MIB,
         adapters=_adapters(section.adapters) if is_default else (),
+        cpu_share=section.cpu_share,
     )
     try:
         status = expected_status(wanted)

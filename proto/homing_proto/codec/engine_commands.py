@@ -126,6 +126,7 @@ def _encode_load(value: LoadModel) -> wire.EngineLoad:
         checkpoint_bytes=value.checkpoint_bytes,
         max_waiting=value.max_waiting,
         adapters=[wire.EngineAdapter(name=name, path=path) for name, path in value.adapters],
+        cores=value.cores,
     )
 
 
@@ -149,6 +150,7 @@ def _decode_load(message: wire.EngineLoad) -> LoadModel:
         checkpoint_bytes=message.checkpoint_bytes,
         max_waiting=message.max_waiting,
         adapters=adapters,
+        cores=message.cores,
     )
 
 

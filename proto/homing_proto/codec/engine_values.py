@@ -31,6 +31,7 @@ class LoadModel:
         checkpoint_bytes: of main memory for the states of conversations.
         max_waiting: requests that may wait; more are refused. 0 lets the engine choose.
         adapters: names and paths of LoRA adapters.
+        cores: to share with the other engines of the machine; 0 is what suits the machine.
     """
 
     path: str
@@ -46,6 +47,7 @@ class LoadModel:
     checkpoint_bytes: int = 0
     max_waiting: int = 0
     adapters: tuple[tuple[str, str], ...] = ()
+    cores: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from homing_core.access import Limits
+from homing_core.errors import UsageError
 from homing_core.ids import parse_device_id
 from homing_core.labels import clean_label
-from homing_core.nodes import NodeInfo, NodeLoad, ServedModel, WarmPrefix
+from homing_core.limits import checked_limits
+from homing_core.nodes import NodeInfo, NodeLoad, OwnLimits, ServedModel, WarmPrefix
 
 from homing_proto.codec import limits
 from homing_proto.codec.access import (
@@ -20,9 +23,11 @@ from homing_proto.codec.fields import (
     max_items,
     not_negative,
     readable_name,
+    refuse,
     sha256_hex,
 )
 from homing_proto.v1 import node_pb2 as wire
+from homing_proto.v1 import own_limits_pb2
 
 
 @encoder
@@ -95,6 +100,44 @@ def decode_warm_prefix(message: wire.WarmPrefix) -> WarmPrefix:
 
 
 @encoder
+def encode_own_limits(value: OwnLimits) -> own_limits_pb2.OwnLimits:
+    """What a device may do, and what is left."""
+    own = value.limits
+    return own_limits_pb2.OwnLimits(
+        tokens_per_day=own.tokens_per_day,
+        tokens_left=value.tokens_left,
+        concurrent_streams=own.concurrent_streams,
+        jobs=own.jobs,
+        models=own.models,
+        tools=own.tools,
+        expires_at=own.expires_at,
+        hours=own.hours,
+        opens_in_seconds=value.opens_in_s,
+    )
+
+
+def decode_own_limits(message: own_limits_pb2.OwnLimits) -> OwnLimits:
+    """Raises `InvalidDataError`. Patterns are cleaned: people will read them."""
+    most = limits.MAX_LIMIT_PATTERNS
+    max_items(message.models, most, "patterns for models")
+    max_items(message.tools, most, "patterns for tools")
+    own = Limits(
+        tokens_per_day=message.tokens_per_day,
+        concurrent_streams=message.concurrent_streams,
+        jobs=message.jobs,
+        models=tuple(clean_label(name, limits.MAX_LINE_CHARS) for name in message.models),
+        tools=tuple(clean_label(name, limits.MAX_LINE_CHARS) for name in message.tools),
+        expires_at=message.expires_at,
+        hours=message.hours,
+    )
+    try:
+        own = checked_limits(own, most)
+    except UsageError as error:
+        refuse(error.what)
+    return OwnLimits(own, message.tokens_left, message.opens_in_seconds)
+
+
+@encoder
 def encode_node_info(value: NodeInfo) -> wire.GetNodeResponse:
     """A node as it describes itself."""
     return wire.GetNodeResponse(
@@ -109,6 +152,7 @@ def encode_node_info(value: NodeInfo) -> wire.GetNodeResponse:
         role=encode_device_role(value.role),
         scopes=encode_scopes(value.scopes),
         place=encode_place(value.place),
+        limits=encode_own_limits(value.own),
     )
 
 
@@ -131,4 +175,5 @@ def decode_node_info(message: wire.GetNodeResponse) -> NodeInfo:
             max_chars(name, limits.MAX_NAME_CHARS, "capability") for name in message.capabilities
         ),
         warm_prefixes=tuple(decode_warm_prefix(prefix) for prefix in message.warm_prefixes),
+        own=decode_own_limits(message.limits),
     )
