@@ -12,13 +12,7 @@ from homing_core.errors import UnavailableError
 from zeroconf import Error as ZeroconfError
 from zeroconf.asyncio import AsyncServiceInfo
 
-from homing_discovery.hints import (
-    SERVICE_TYPE,
-    Announcement,
-    encode_txt,
-    instance_name,
-    server_name,
-)
+from homing_discovery.hints import Announcement, encode_txt, instance_name, server_name
 from homing_discovery.mdns import close_mdns, current_selection, open_mdns
 
 if TYPE_CHECKING:
@@ -86,12 +80,13 @@ class ZeroconfAnnouncer:
             await self._stop(goodbye=True)
 
     async def _announce(self, mdns: AsyncZeroconf, selection: Selection) -> None:
+        said = self._announcement
         info = AsyncServiceInfo(
-            SERVICE_TYPE,
-            instance_name(self._announcement.token),
-            port=self._announcement.port,
+            said.service.type,
+            instance_name(said.token, said.service),
+            port=said.port,
             properties=encode_txt(),
-            server=server_name(self._announcement.token),
+            server=server_name(said.token, said.service),
             addresses=[_packed(text) for text in selection.addresses],
         )
         # The name is made from the node's key, so it is unique without the second of probing; and

@@ -21,7 +21,7 @@ from zeroconf.asyncio import AsyncServiceInfo
 
 from homing_discovery.addresses import parse_hint_address
 from homing_discovery.board import HintBoard
-from homing_discovery.hints import SERVICE_TYPE, decode_txt, instance_name, token_of
+from homing_discovery.hints import NODES, decode_txt, instance_name
 from homing_discovery.mdns import close_mdns, current_selection, open_mdns
 from homing_discovery.records import pointed_name, query, question
 from homing_discovery.sightings import Sighting
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zeroconf import RecordUpdate, Zeroconf
     from zeroconf.asyncio import AsyncZeroconf
 
-    from homing_discovery.hints import Hint
+    from homing_discovery.hints import Hint, Service
 
 COALESCE_S = 0.1
 """Seconds between two batches of news."""
@@ -57,7 +57,8 @@ class _News:
 class _Ear(RecordUpdateListener):
     """Picks names of our form out of whatever arrives; called by zeroconf in the event loop."""
 
-    def __init__(self, board: HintBoard, wake: asyncio.Event) -> None:
+    def __init__(self, board: HintBoard, wake: asyncio.Event, service: Service) -> None:
+        self._service = service
         self._board = board
         self._wake = wake
         self.pending: dict[str, _News] = {}
@@ -67,8 +68,8 @@ class _Ear(RecordUpdateListener):
         del zc
         for update in records:
             record = update.new
-            pointed = pointed_name(record)
-            token = token_of(pointed or record.name)
+            pointed = pointed_name(record, self._service)
+            token = self._service.token_of(pointed or record.name)
             gone = record.is_expired(now)
             if token is None or (gone and pointed is None):
                 continue
@@ -101,6 +102,7 @@ class ZeroconfBrowser:
         interfaces: names or IP addresses to listen on; none means every one but loopback.
         wanted: tokens of the nodes that matter.
         clock: where the time of hearing comes from.
+        service: what to listen for.
     """
 
     def __init__(
@@ -109,8 +111,10 @@ class ZeroconfBrowser:
         interfaces: Iterable[str] = (),
         wanted: Iterable[str] = (),
         clock: Clock | None = None,
+        service: Service = NODES,
     ) -> None:
         """Nothing is opened before `start`."""
+        self._service = service
         self._chosen = tuple(interfaces)
         self._clock = clock or SystemClock()
         self._board = HintBoard(wanted)
@@ -137,9 +141,9 @@ class ZeroconfBrowser:
             self._mdns = await open_mdns(selection)
             self._loopback = selection.loopback
             wake = asyncio.Event()
-            self._ear = _Ear(self._board, wake)
+            self._ear = _Ear(self._board, wake, self._service)
             # With a question, so that what arrived while the sockets opened is heard as well.
-            self._mdns.zeroconf.async_add_listener(self._ear, question())
+            self._mdns.zeroconf.async_add_listener(self._ear, question(self._service))
             loop = asyncio.get_running_loop()
             self._tasks = [
                 loop.create_task(self._work(self._ear, wake)),
@@ -186,7 +190,7 @@ class ZeroconfBrowser:
         """Take a node's records from the cache; False if some are missing or none is usable."""
         if self._mdns is None:
             return False
-        info = AsyncServiceInfo(SERVICE_TYPE, instance_name(token))
+        info = AsyncServiceInfo(self._service.type, instance_name(token, self._service))
         info.load_from_cache(self._mdns.zeroconf)
         read = (
             parse_hint_address(host, info.port or 0, loopback=self._loopback)
@@ -205,7 +209,7 @@ class ZeroconfBrowser:
             task.add_done_callback(lambda _: self._asking.pop(token, None))
 
     async def _resolve(self, mdns: Zeroconf, token: str) -> None:
-        info = AsyncServiceInfo(SERVICE_TYPE, instance_name(token))
+        info = AsyncServiceInfo(self._service.type, instance_name(token, self._service))
         with contextlib.suppress(OSError, ZeroconfError):
             await info.async_request(mdns, RESOLVE_S * 1000)
             self._read(token, appeared=False)
@@ -214,7 +218,7 @@ class ZeroconfBrowser:
         pause = 1.0
         while True:
             with contextlib.suppress(OSError, ZeroconfError):
-                mdns.async_send(query())
+                mdns.async_send(query(self._service))
             await asyncio.sleep(pause)
             pause = min(pause * 2, MAX_QUERY_PAUSE_S)
 

@@ -5,13 +5,18 @@ device id, so a phone that was paired with the node knows which one it hears, an
 whose it is: no name of a person, a machine or a model is sent, and neither is the device id. The
 token is stable; it lets somebody on the same network recognise the node again, which its hardware
 address does as well. It proves nothing: whoever answers there must still show the node's key.
+
+While a node lets new devices in, its pairing server is announced in the same form, with
+`homing-pair` for `homing` and under a random token: it says that somebody pairs here, which is
+meant to be found, and no more.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from homing_core.errors import InvalidDataError
@@ -31,13 +36,40 @@ MAX_ADDRESSES = 16
 
 _TOKEN_DIGITS = 16
 _CONTEXT = b"homing mdns token v1\0"
-_INSTANCE = re.compile(
-    rf"homing-([0-9a-f]{{{_TOKEN_DIGITS}}})\.{re.escape(SERVICE_TYPE)}", re.IGNORECASE | re.ASCII
-)
-_SERVER = re.compile(rf"homing-([0-9a-f]{{{_TOKEN_DIGITS}}})\.local\.", re.IGNORECASE | re.ASCII)
 _TOKEN = re.compile(rf"[0-9a-f]{{{_TOKEN_DIGITS}}}")
 _VERSION_KEY = b"v="
 _MAX_VERSION_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One kind of thing that is announced.
+
+    Attributes:
+        type: its DNS-SD type.
+        prefix: what stands before the token in names of instances and hosts.
+    """
+
+    type: str
+    prefix: str
+    _names: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the form that its names have."""
+        digits = rf"{re.escape(self.prefix)}([0-9a-f]{{{_TOKEN_DIGITS}}})"
+        form = rf"{digits}\.(?:{re.escape(self.type)}|local\.)"
+        object.__setattr__(self, "_names", re.compile(form, re.IGNORECASE | re.ASCII))
+
+    def token_of(self, name: str) -> str | None:
+        """The token in an instance's or a host's name; None for any other name."""
+        found = self._names.fullmatch(name)
+        return found[1].lower() if found else None
+
+
+NODES = Service(SERVICE_TYPE, "homing-")
+"""Nodes, for phones that are paired with them."""
+PAIRING = Service("_homing-pair._tcp.local.", "homing-pair-")
+"""Pairing servers, for the three minutes that they are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +96,14 @@ class Announcement:
     """What a node announces.
 
     Attributes:
-        token: the node (`instance_token`).
-        port: TCP port of its main server.
+        token: the node (`instance_token`), or a random one.
+        port: TCP port of the server.
+        service: what is there.
     """
 
     token: str
     port: int
+    service: Service = NODES
 
     def __post_init__(self) -> None:
         """Refuse what no phone would accept.
@@ -87,20 +121,24 @@ def instance_token(device_id: DeviceId) -> str:
     return hashlib.sha256(_CONTEXT + device_id.encode()).hexdigest()[:_TOKEN_DIGITS]
 
 
-def instance_name(token: str) -> str:
+def random_token() -> str:
+    """A token that stands for nobody."""
+    return secrets.token_hex(_TOKEN_DIGITS // 2)
+
+
+def instance_name(token: str, service: Service = NODES) -> str:
     """The full DNS-SD name of a node's service."""
-    return f"homing-{token}.{SERVICE_TYPE}"
+    return f"{service.prefix}{token}.{service.type}"
 
 
-def server_name(token: str) -> str:
+def server_name(token: str, service: Service = NODES) -> str:
     """The host name under which a node's addresses are announced."""
-    return f"homing-{token}.local."
+    return f"{service.prefix}{token}.local."
 
 
-def token_of(name: str) -> str | None:
+def token_of(name: str, service: Service = NODES) -> str | None:
     """The token in an instance's or a server's name; None for any other name."""
-    found = _INSTANCE.fullmatch(name) or _SERVER.fullmatch(name)
-    return found[1].lower() if found else None
+    return service.token_of(name)
 
 
 def encode_txt() -> dict[str, str]:

@@ -11,7 +11,7 @@ from zeroconf import (  # type: ignore[attr-defined]
     DNSQuestion,  # pyright: ignore[reportPrivateImportUsage]
 )
 
-from homing_discovery.hints import SERVICE_TYPE
+from homing_discovery.hints import NODES, Service
 
 if TYPE_CHECKING:
     from zeroconf import DNSRecord  # type: ignore[attr-defined]
@@ -21,20 +21,20 @@ _TYPE_PTR = 12
 _CLASS_IN = 1
 
 
-def pointed_name(record: DNSRecord) -> str | None:
+def pointed_name(record: DNSRecord, service: Service = NODES) -> str | None:
     """The instance that a pointer of our service type names; None for any other record."""
-    if isinstance(record, DNSPointer) and record.name.lower() == SERVICE_TYPE:
+    if isinstance(record, DNSPointer) and record.name.lower() == service.type:
         return record.alias
     return None
 
 
-def question() -> DNSQuestion:
+def question(service: Service = NODES) -> DNSQuestion:
     """Who offers our service?"""
-    return DNSQuestion(SERVICE_TYPE, _TYPE_PTR, _CLASS_IN)
+    return DNSQuestion(service.type, _TYPE_PTR, _CLASS_IN)
 
 
-def query() -> DNSOutgoing:
+def query(service: Service = NODES) -> DNSOutgoing:
     """The question as a packet to everybody."""
     packet = DNSOutgoing(_FLAGS_QUERY)
-    packet.add_question(question())
+    packet.add_question(question(service))
     return packet
