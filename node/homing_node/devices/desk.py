@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from homing_crypto.audit.records import Audit
     from homing_crypto.devices import PairedDevice
     from homing_crypto.guard import ShutOut
-    from homing_crypto.trust import TrustStore
+    from homing_crypto.trust import RewriteT, TrustStore
 
 T = TypeVar("T")
 
@@ -155,6 +155,22 @@ class DeviceDesk:
         """
         return await self._whole(self._grant(device_id, role, scopes, limits, actor))
 
+    async def rewrite(
+        self,
+        decide: Callable[[tuple[PairedDevice, ...]], RewriteT],
+        then: Callable[[RewriteT], Awaitable[bool]],
+    ) -> RewriteT:
+        """Change many devices at once, as something decides from all of them.
+
+        Args:
+            decide: see `TrustStore.rewrite`.
+            then: what follows once it is stored: ends and notes; whether listeners are told.
+
+        Raises:
+            HomingError: as `TrustStore.rewrite`.
+        """
+        return await self._whole(self._rewrite(decide, then))
+
     async def store_again(self) -> None:
         """Try once more to store revocations that a full or broken disk has not taken."""
         for device_id, actor in tuple(self._unstored.items()):
@@ -246,6 +262,17 @@ class DeviceDesk:
         if failure is not None:
             raise _not_stored(failure) from failure
         return concerned
+
+    async def _rewrite(
+        self,
+        decide: Callable[[tuple[PairedDevice, ...]], RewriteT],
+        then: Callable[[RewriteT], Awaitable[bool]],
+    ) -> RewriteT:
+        async with self._changing:
+            decided = await asyncio.to_thread(self._store.rewrite, decide)
+        if await then(decided):
+            await self.changed()
+        return decided
 
     def _hanging_on(self, device_id: DeviceId) -> tuple[PairedDevice, ...]:
         """Whom this revocation concerns; nobody that we know of if the store cannot be read."""
