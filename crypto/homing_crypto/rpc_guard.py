@@ -75,6 +75,8 @@ class RpcGuard(grpc.aio.ServerInterceptor):
             the pairing server and for local sockets.
         calls: where to track the calls of paired devices; None tracks nothing.
         address_of: the caller's address from `ServicerContext.peer()`.
+        on_allowed: told of every call of a paired device that was let in, with that peer; it must
+            be quick and not raise.
     """
 
     def __init__(
@@ -82,11 +84,13 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         authorize: Authorize | None,
         calls: LiveCalls | None = None,
         address_of: Callable[[str], str] = str,
+        on_allowed: Callable[[str, Caller], None] | None = None,
     ) -> None:
         """Keep who decides and where calls are tracked."""
         self._authorize = authorize
         self._calls = calls
         self._address_of = address_of
+        self._on_allowed = on_allowed
 
     async def intercept_service(
         self,
@@ -169,7 +173,10 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         if self._authorize is None:
             yield
             return
-        caller = self._authorize(method, context.auth_context(), self._address_of(context.peer()))
+        peer = context.peer()
+        caller = self._authorize(method, context.auth_context(), self._address_of(peer))
+        if self._on_allowed is not None:
+            self._on_allowed(peer, caller)
         _caller.set(caller)
         if self._calls is None:
             yield

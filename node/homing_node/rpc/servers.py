@@ -18,12 +18,13 @@ from homing_proto.v1 import (
     node_pb2_grpc,
 )
 
+from homing_node.door.names import caller_address
 from homing_node.rpc.node_service import ToolsService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from homing_crypto.guard import Guard
+    from homing_crypto.guard import Caller, Guard
     from homing_crypto.live_calls import LiveCalls
 
     from homing_node.rpc.control_service import ControlService
@@ -48,10 +49,11 @@ def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
     inference: InferenceService,
     health: Health,
     more: Iterable[AddTo] = (),
+    on_allowed: Callable[[str, Caller], None] | None = None,
 ) -> grpc.aio.Server:
-    """The server of the main port, for paired devices."""
+    """The server of the main port, for paired devices; `on_allowed` as of `RpcGuard`."""
     server = grpc.aio.server(
-        interceptors=[RpcGuard(guard.authorize, calls)],
+        interceptors=[RpcGuard(guard.authorize, calls, caller_address, on_allowed)],
         options=SERVER_OPTIONS,
         maximum_concurrent_rpcs=MAX_CONCURRENT_RPCS,
     )
