@@ -9,11 +9,13 @@ import typer
 from homing_agent.runtime.cli import run_app
 
 from homing_node.cli import (
+    audit_command,
     devices_command,
     keys_command,
     models_command,
     pair_command,
     protect_command,
+    recovery_command,
     run_command,
 )
 from homing_node.cli.options import PROGRAM
@@ -56,7 +58,9 @@ def _root(
 run_command.register(app)
 pair_command.register(app)
 devices_command.register(app)
+recovery_command.register(app)
 models_command.register(app)
+audit_command.register(app)
 protect_command.register(keys_command.keys)
 keys_command.register(app)
 
