@@ -68,12 +68,14 @@ async def _pair(setup: Setup, role: Role | None, seconds: int, *, as_json: bool)
     from homing_core.access import DeviceRole  # noqa: PLC0415  # keep help quick
     from homing_core.errors import UnavailableError  # noqa: PLC0415  # as above
 
+    from homing_node.cli.recovery_command import offer_secret  # noqa: PLC0415  # as above
     from homing_node.rpc.control_client import ControlClient  # noqa: PLC0415  # as above
     from homing_node.values import Closed  # noqa: PLC0415  # as above
 
     quiet()
     setup.load()
     async with ControlClient.connect(setup.paths, setup.command("run")) as daemon:
+        await offer_secret(setup, as_json=as_json)
         chosen, why = DeviceRole(role.value) if role else None, ""
         if chosen is None:
             first = not any(device.role is DeviceRole.OWNER for device in await daemon.devices())
