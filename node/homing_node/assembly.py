@@ -18,21 +18,25 @@ from homing_core.clock import SystemClock
 from homing_core.labels import clean_label
 from homing_crypto.credentials import server_credentials
 from homing_crypto.guard import Guard
-from homing_crypto.identity import DeviceIdentity
+from homing_crypto.keyring_file import KeyRing
 from homing_crypto.live_calls import LiveCalls
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
 from homing_discovery.announcer import ZeroconfAnnouncer
-from homing_discovery.hints import Announcement, instance_token
+from homing_discovery.hints import Announcement
 
 from homing_node.addresses import dialable
 from homing_node.audit import open_audit
-from homing_node.background import announce, end, sweep, tell_health
-from homing_node.binding import bind_tls
+from homing_node.background import end, sweep, tell_health
 from homing_node.describe import NodeFacts
 from homing_node.devices.parts import device_parts
+from homing_node.devices.refusals import Refusals
+from homing_node.devices.rotation import DeviceRotation
 from homing_node.devices.work import NodeWork
+from homing_node.entrance import Entrance, hybrid_required
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
+from homing_node.keys import DAY_S, NodeKeys
+from homing_node.keys_announced import announce_keys
 from homing_node.models.memory import memory_budget
 from homing_node.models.pool import ModelPool
 from homing_node.pairing import PairingDoor
@@ -41,6 +45,8 @@ from homing_node.rpc.control_service import ControlService
 from homing_node.rpc.devices_service import add_devices_service
 from homing_node.rpc.health import Health
 from homing_node.rpc.inference_service import InferenceService
+from homing_node.rpc.keys_control import add_keys_control
+from homing_node.rpc.keys_service import add_keys_service
 from homing_node.rpc.node_service import NodeService
 from homing_node.rpc.recovery_service import add_recovery_service
 from homing_node.rpc.rules import MAIN_RULES
@@ -51,7 +57,6 @@ if TYPE_CHECKING:
 
     from homing_agent.runtime.paths import ProgramPaths
     from homing_core.clock import Clock
-    from homing_core.ids import DeviceId
     from homing_crypto.trust import TrustStore
     from homing_crypto.vault import KeyVault
     from homing_discovery.boundaries import Announcer
@@ -103,6 +108,7 @@ class RunningNode:
         generations: what it runs.
         store: whom it knows.
         desk: changes that.
+        keys: its own.
     """
 
     facts: NodeFacts
@@ -112,6 +118,7 @@ class RunningNode:
     generations: Generations
     store: TrustStore
     desk: DeviceDesk
+    keys: NodeKeys
 
 
 def node_name(config: NodeConfig) -> str:
@@ -148,11 +155,11 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
     async with contextlib.AsyncExitStack() as stack:
         prepare_data_dir(options.paths)
         stack.enter_context(DataDirLock.acquire(options.paths))
-        identity = DeviceIdentity.load_or_create(options.paths.data_dir, clock, options.vault)
+        ring = KeyRing(options.paths.data_dir, clock, options.vault)
         store = SqliteTrustStore(options.paths.data_dir / TRUST_STORE_FILE, clock)
         stack.callback(store.close)
 
-        facts = NodeFacts(identity.device_id, node_name(config), homing_version())
+        facts = NodeFacts(ring, node_name(config), homing_version())
         budget = memory_budget(config.model.memory_mib)
         models = ModelPool(options.models, budget_bytes=budget, clock=clock)
         generations = Generations(GenerationTable(_limits(config), clock), models)
@@ -160,11 +167,12 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         audit = open_audit(
             options.paths.data_dir,
             clock,
-            lambda: identity,
+            lambda: ring.current,
             config.audit,
             {"version": facts.version},
         )
         stack.callback(audit.close)
+        keys = NodeKeys(ring, clock, config.keys.overlap_days * DAY_S, audit)
 
         devices = device_parts(
             options.paths.data_dir,
@@ -174,8 +182,19 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             audit=audit,
             clock=clock,
         )
+        refusals = Refusals(audit, clock)
+        entrance = Entrance(options.paths, config, refusals)
+        overlap_s = config.keys.device_overlap_days * DAY_S
+        rotation = DeviceRotation(devices.desk, audit, clock, overlap_s)
         server = main_server(
-            Guard(MAIN_RULES, store, clock, shut_out=devices.shut_out),
+            Guard(
+                MAIN_RULES,
+                store,
+                clock,
+                require_hybrid=hybrid_required(config),
+                shut_out=devices.shut_out,
+                on_refused=refusals.call,
+            ),
             calls,
             NodeService(facts, models, generations),
             InferenceService(generations),
@@ -183,16 +202,21 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             more=[
                 add_devices_service(devices.remote),
                 add_audit_service(audit, store),
+                add_keys_service(keys, rotation),
             ],
+            on_allowed=entrance.allowed,
         )
-        credentials = server_credentials(identity, partial(store.roots_pem, devices.shut_out))
-        port = bind_tls(server, config.listen.host, config.listen.port, credentials, "--port")
+        credentials = server_credentials(
+            keys.identities, partial(store.roots_pem, devices.shut_out)
+        )
+        port = entrance.attach(server, credentials)
+        stack.push_async_callback(entrance.close, _GRACE_S)
 
         def addresses() -> tuple[str, ...]:
             return dialable(config.listen, port)
 
         door = PairingDoor(
-            identity=identity,
+            identities=keys,
             store=store,
             desk=devices.desk,
             clock=clock,
@@ -212,7 +236,11 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 stop=stop,
             ),
             health,
-            more=[add_recovery_service(devices.recovery), add_audit_control(audit, store)],
+            more=[
+                add_recovery_service(devices.recovery),
+                add_audit_control(audit, store),
+                add_keys_control(keys),
+            ],
         )
         add_local_port(control, options.paths)
 
@@ -222,14 +250,16 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         for one in (control, server):
             stack.push_async_callback(one.stop, _GRACE_S)
             await one.start()
+        await entrance.start()
         stack.push_async_callback(door.close)
         stack.push_async_callback(generations.stop, config.node.drain_seconds)
         models.start()
-        stack.push_async_callback(end, asyncio.create_task(devices.watch.run()))
-        for work in _background(options, facts.id, port, models, generations, health):
+        for watching in (devices.watch.run(), refusals.run()):
+            stack.push_async_callback(end, asyncio.create_task(watching))
+        for work in _background(options, keys, port, models, generations, health):
             stack.push_async_callback(end, asyncio.create_task(work))
         _log.info("node.up", node=facts.id, port=port, version=facts.version)
-        yield RunningNode(facts, port, addresses, models, generations, store, devices.desk)
+        yield RunningNode(facts, port, addresses, models, generations, store, devices.desk, keys)
         await health.set(serving=False)
         _log.info("node.stopping", running=generations.running())
 
@@ -246,15 +276,19 @@ def _limits(config: NodeConfig) -> GenerationLimits:
 
 def _background(  # noqa: PLR0913, PLR0917  # everything that goes on by itself, in one place
     options: NodeOptions,
-    node: DeviceId,
+    keys: NodeKeys,
     port: int,
     models: ModelPool,
     generations: Generations,
     health: Health,
 ) -> list[Coroutine[Any, Any, None]]:
     work: list[Coroutine[Any, Any, None]] = [sweep(generations), tell_health(models, health)]
+    work.append(keys.watch())
     if options.config.discovery.mdns:
-        announcement = Announcement(instance_token(node), port)
         interfaces = options.config.discovery.interfaces
-        work.append(announce(options.announcer(announcement, interfaces)))
+
+        def announcer(token: str) -> Announcer:
+            return options.announcer(Announcement(token, port), interfaces)
+
+        work.append(announce_keys(keys, announcer))
     return work

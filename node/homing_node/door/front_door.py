@@ -181,6 +181,8 @@ class FrontDoor:
         if keeping is not None:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
+        for listener in self._listeners:
+            listener.close()
 
     def _say(self, message: ToDoor) -> None:
         if self._writer is not None and not self._writer.is_closing():
