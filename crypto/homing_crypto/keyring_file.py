@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from homing_core.errors import ConflictError
+from homing_core.keys import KeyProtection
 
 from homing_crypto.identity import DeviceIdentity
 from homing_crypto.identity_file import (
@@ -21,6 +22,7 @@ from homing_crypto.identity_file import (
     change_keys,
     load_keys,
 )
+from homing_crypto.vault.directory import DirectoryVault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +58,13 @@ class KeyRing:
     def current(self) -> DeviceIdentity:
         """Who this device is."""
         return self._keys.current
+
+    @property
+    def protection(self) -> KeyProtection:
+        """How the file is protected on disk."""
+        if isinstance(self._vault, DirectoryVault):
+            return KeyProtection(self._vault.protection.value)
+        return KeyProtection.UNKNOWN if self._vault else KeyProtection.FILE
 
     @property
     def earlier(self) -> tuple[EarlierKey, ...]:

@@ -34,10 +34,12 @@ class Rotated(Rewrite):
 
     Attributes:
         device: the entry of the new key.
+        old_until: when the old key's overlap ends.
         again: whether it was there already, so that nothing changes.
     """
 
     device: PairedDevice
+    old_until: int
     again: bool = False
 
 
@@ -78,7 +80,7 @@ def rotated(
         if existing.owner != old.owner or existing.retires_at:
             msg = "the new key is known here already, and not as this device's next one"
             raise ConflictError(msg, "Rotate the key again.")
-        return Rotated(device=existing, again=True)
+        return Rotated(device=existing, old_until=old.retires_at, again=True)
     if old.retires_at:
         msg = "this key has another successor already"
         raise ConflictError(msg, "Use the newer key, or pair again.")
@@ -100,7 +102,7 @@ def rotated(
         replace(device, introduced_by=new.id) for device in known if device.introduced_by == old.id
     )
     retiring = replace(old, retires_at=retires_at)
-    return Rotated(put=(fresh, retiring, *vouched), drop=drop, device=fresh)
+    return Rotated(put=(fresh, retiring, *vouched), drop=drop, device=fresh, old_until=retires_at)
 
 
 def finished(known: Iterable[PairedDevice], new_id: DeviceId) -> Rewrite:

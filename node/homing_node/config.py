@@ -14,6 +14,7 @@ from homing_core.errors import UsageError
 from homing_inference.upstream.server import UpstreamServer
 
 from homing_node.audit_section import AuditSection
+from homing_node.key_section import KeysSection
 from homing_node.limit_sections import LimitsSection
 
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
@@ -321,6 +322,7 @@ class NodeConfig:
     security: SecuritySection = field(default_factory=SecuritySection)
     limits: LimitsSection = field(default_factory=LimitsSection)
     audit: AuditSection = field(default_factory=AuditSection)
+    keys: KeysSection = field(default_factory=KeysSection)
 
     def __post_init__(self) -> None:
         """Check the names of the models."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from homing_core.access import DeviceRole
 from homing_core.nodes import NodeInfo, NodeLoad, ServedModel, WarmPrefix
@@ -12,6 +12,7 @@ from homing_core.tools import Place
 if TYPE_CHECKING:
     from homing_core.ids import DeviceId
     from homing_crypto.guard import Caller
+    from homing_crypto.identity import DeviceIdentity
     from homing_inference.engine import EngineState
 
     from homing_node.generations.runner import Generations
@@ -21,19 +22,33 @@ if TYPE_CHECKING:
 _MS = 1000.0
 
 
+class Identities(Protocol):
+    """Who the node is: its keys, of which the present one may be replaced while it runs."""
+
+    @property
+    def current(self) -> DeviceIdentity:
+        """The present one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
     """What a node says of itself.
 
     Attributes:
-        id: its device id.
+        identities: its keys; the present one is who it is, and may be replaced while it runs.
         name: for people.
         version: Homing's.
     """
 
-    id: DeviceId
+    identities: Identities
     name: str
     version: str
+
+    @property
+    def id(self) -> DeviceId:
+        """Its device id."""
+        return self.identities.current.device_id
 
 
 def describe_node(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from homing_crypto.trust import TrustStore
 
     from homing_node.config import NodeConfig
+    from homing_node.describe import Identities
     from homing_node.devices.desk import DeviceDesk
 
 LINK_ADDRESSES = 3
@@ -58,7 +59,7 @@ class PairingDoor:
     """Lets new devices in, one at a time. Belongs to one event loop.
 
     Args:
-        identity: the node's own.
+        identities: the node's own; a pairing begins with the present one and ends with it.
         store: where a paired device goes; the main port's bundle follows it by itself.
         desk: told of it.
         clock: for deadlines that people see.
@@ -70,7 +71,7 @@ class PairingDoor:
     def __init__(  # noqa: PLR0913  # each is a boundary of its own
         self,
         *,
-        identity: DeviceIdentity,
+        identities: Identities,
         store: TrustStore,
         desk: DeviceDesk,
         clock: Clock,
@@ -79,7 +80,7 @@ class PairingDoor:
         addresses: Callable[[], tuple[str, ...]],
     ) -> None:
         """Closed."""
-        self._identity = identity
+        self._identities = identities
         self._store = store
         self._desk = desk
         self._clock = clock
@@ -104,7 +105,8 @@ class PairingDoor:
         self._open = True
         try:
             await self._end_lingering()
-            session = _Session(self._identity, self._store, self._desk, self._clock, self._name)
+            identity = self._identities.current
+            session = _Session(identity, self._store, self._desk, self._clock, self._name)
             async with contextlib.aclosing(self._follow(session, role, seconds)) as events:
                 async for event in events:
                     yield event
@@ -120,7 +122,7 @@ class PairingDoor:
     ) -> AsyncGenerator[PairingEvent, None]:
         server = pairing_server(PairingService(session.decide))
         listen = self._config.listen.host
-        credentials = pairing_server_credentials(self._identity)
+        credentials = pairing_server_credentials(session.identity)
         port = bind_tls(server, listen, self._config.pairing.port, credentials, "[pairing] port")
         link = session.open(
             role, seconds, dialable(self._config.listen, port, main=False), self._addresses()
@@ -162,7 +164,7 @@ class _Session:
         clock: Clock,
         name: str,
     ) -> None:
-        self._identity = identity
+        self.identity = identity
         self._store = store
         self._desk = desk
         self._clock = clock
@@ -181,12 +183,12 @@ class _Session:
     ) -> PairingLink:
         """Start the machine; the link that goes with it."""
         secret = new_secret()
-        node = NodeSide.of(self._identity, self._name, main)
+        node = NodeSide.of(self.identity, self._name, main)
         self._pairing = open_pairing(node, role, secret, self._clock.now(), seconds=seconds)
         self.expires_at = self._pairing.expires_at
         return PairingLink(
             addresses=tuple(parse_address(text) for text in dial[:LINK_ADDRESSES]),
-            certificate_sha256=self._identity.certificate.sha256,
+            certificate_sha256=self.identity.certificate.sha256,
             secret=secret,
             expires_at=int(self.expires_at),
         )

@@ -24,6 +24,10 @@ MAIN_RULES: Final[dict[str, AccessRule]] = {
     "/homing_proto.v1.DevicesService/GrantDevice": _OWNER,
     "/homing_proto.v1.AuditService/GetHead": _OWNERS_EYES,
     "/homing_proto.v1.AuditService/ListEntries": _OWNERS_EYES,
+    # Each device's own keys; whom a key may name is looked at by homing_crypto.rotation_rules.
+    "/homing_proto.v1.KeysService/RotateKey": _ANY_PAIRED,
+    "/homing_proto.v1.KeysService/FinishRotation": _ANY_PAIRED,
+    "/homing_proto.v1.KeysService/GetSuccessor": _ANY_PAIRED,
     "/grpc.health.v1.Health/Check": _ANY_PAIRED,
     "/grpc.health.v1.Health/Watch": _ANY_PAIRED,
     "/grpc.health.v1.Health/List": _ANY_PAIRED,
