@@ -18,7 +18,7 @@ from homing_client.link import NodeLink
 from homing_client.remote import RESUME_S, HomeRemote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from homing_agent.ports import Need
     from homing_core.clock import Clock
@@ -65,6 +65,11 @@ class HomeLinks:
         self._links: dict[DeviceId, NodeLink] = {}
         self._static = tuple(parse_address(text) for text in settings.addresses)
         self._background = Background()
+        self._listeners: list[Callable[[NodeLink, Verified], None]] = []
+
+    def subscribe(self, listener: Callable[[NodeLink, Verified], None]) -> None:
+        """Call this whenever a node has proven itself; it must return at once."""
+        self._listeners.append(listener)
 
     async def pick(self, need: Need) -> HomeRemote:
         """The first node, home before peers, that answers and may have the data.
@@ -145,7 +150,12 @@ class HomeLinks:
             return self._candidates(link.node)
 
         link = NodeLink(node, self._identity, self._book, candidates, self._clock)
+        link.on_verified = self._verified
         return link
+
+    def _verified(self, link: NodeLink, verified: Verified) -> None:
+        for listener in self._listeners:
+            listener(link, verified)
 
     def _candidates(self, node: KnownNode) -> tuple[Address, ...]:
         hints = self._browser.hints(instance_token(node.id)) if self._browser else ()

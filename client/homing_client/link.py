@@ -73,6 +73,10 @@ class NodeLink:
         book: where a verified address is noted.
         candidates: the addresses to try now, best first.
         clock: for the moment of verification.
+
+    Attributes:
+        node: as the book knows it.
+        on_verified: called whenever the node has proven itself; it must return at once.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class NodeLink:
         clock: Clock,
     ) -> None:
         """Nothing is dialled yet."""
+        self.on_verified: Callable[[NodeLink, Verified], None] | None = None
         self.node = node
         self._identity = identity
         self._book = book
@@ -111,6 +116,8 @@ class NodeLink:
         async with self._dialling:
             verified = await self._verify_within(deadline)
         await self._note(verified)
+        if self.on_verified is not None:
+            self.on_verified(self, verified)
         return verified
 
     async def reach(self, timeout_s: float) -> Verified:
@@ -135,12 +142,16 @@ class NodeLink:
 
     async def calls(self, timeout_s: float) -> NodeCalls:
         """The node's services; dials if need be. Raises as `verify`."""
+        return NodeCalls(await self.channel(timeout_s))
+
+    async def channel(self, timeout_s: float) -> grpc.aio.Channel:
+        """The connection, for calls of other services; dials if need be. Raises as `verify`."""
         if self._channel is None:
             await self.verify(timeout_s)
         if self._channel is None:
             msg = f"the connection to {self.node.name} was closed"
             raise UnavailableError(msg, "Try again.")
-        return NodeCalls(self._channel)
+        return self._channel
 
     async def drop(self) -> None:
         """Close the connection at hand: it broke, or the network changed."""

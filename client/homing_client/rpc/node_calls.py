@@ -63,13 +63,13 @@ class NodeCalls:
         It fails as soon as the connection does: a refused connection or a wrong key is told at
         once, and not after the whole of `timeout_s`.
         """
-        with _plain_errors():
+        with plain_errors():
             response = await self._node.GetNode(node_pb2.GetNodeRequest(), timeout=timeout_s)
         return decode_node_info(response)
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Numbered, None]:
         """Start a generation, or attach to it."""
-        with _plain_errors():
+        with plain_errors():
             call = self._inference.Generate(encode_generate_request(request))
         async with contextlib.aclosing(_responses(call)) as responses:
             async for response in responses:
@@ -77,7 +77,7 @@ class NodeCalls:
 
     async def resume(self, generation: GenerationId, after: int) -> AsyncGenerator[Numbered, None]:
         """Read on after a number."""
-        with _plain_errors():
+        with plain_errors():
             call = self._inference.Resume(
                 inference_pb2.ResumeRequest(generation_id=generation, after_seq=after)
             )
@@ -88,13 +88,13 @@ class NodeCalls:
     async def ack(self, generation: GenerationId, up_to: int) -> None:
         """Let the node forget what has arrived."""
         request = inference_pb2.AckRequest(generation_id=generation, up_to_seq=up_to)
-        with _plain_errors():
+        with plain_errors():
             await self._inference.Ack(request, timeout=_QUICK_S)
 
     async def cancel(self, generation: GenerationId) -> None:
         """End a generation."""
         request = inference_pb2.CancelRequest(generation_id=generation)
-        with _plain_errors():
+        with plain_errors():
             await self._inference.Cancel(request, timeout=_QUICK_S)
 
 
@@ -102,7 +102,7 @@ async def _responses(
     call: grpc.aio.UnaryStreamCall[RequestT, ResponseT],
 ) -> AsyncGenerator[ResponseT, None]:
     try:
-        with _plain_errors():
+        with plain_errors():
             async for response in call:
                 yield response
     finally:
@@ -110,7 +110,8 @@ async def _responses(
 
 
 @contextlib.contextmanager
-def _plain_errors() -> Generator[None]:
+def plain_errors() -> Generator[None]:
+    """Whatever a call to a node ends with becomes a `HomingError`."""
     try:
         yield
     except grpc.aio.AioRpcError as error:
