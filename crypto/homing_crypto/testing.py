@@ -286,3 +286,32 @@ class MemoryAudit:
     def kinds(self) -> list[AuditKind]:
         """What was recorded, oldest first."""
         return [kind for kind, *_ in self.entries]
+
+
+class MemoryKeyring:
+    """A `KeyKeeper` that forgets.
+
+    Attributes:
+        keys: what it keeps, by entry.
+        broken: set it, and every call fails as a locked keyring does.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.keys: dict[str, bytes] = {}
+        self.broken = False
+
+    def get(self, entry: str) -> bytes | None:
+        """See `KeyKeeper.get`."""
+        self._check()
+        return self.keys.get(entry)
+
+    def put(self, entry: str, key: bytes) -> None:
+        """See `KeyKeeper.put`."""
+        self._check()
+        self.keys[entry] = key
+
+    def _check(self) -> None:
+        if self.broken:
+            msg = "the keyring cannot be reached, or is locked"
+            raise UnavailableError(msg, "This one is broken on purpose.")
