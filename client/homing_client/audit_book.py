@@ -1,4 +1,4 @@
-"""What this phone remembers of its homes' records: how far each went, and what was wrong with it."""
+"""What this phone remembers of its homes' records: how far each went, and what is wrong with it."""
 
 from __future__ import annotations
 
