@@ -136,7 +136,9 @@ def read_envelope(stored: bytes) -> Envelope | None:
         raise _damaged()
     fields = cast("dict[str, Any]", found)
     version = fields.get("homing_vault")
-    if isinstance(version, int) and not isinstance(version, bool) and version > _VERSION:
+    if type(version) is not int:  # true and 1.0 are equal to 1
+        raise _damaged()
+    if version > _VERSION:
         msg = "a file of keys was written by a newer Homing"
         raise IntegrityError(msg, "Update Homing.")
     header = {name: value for name, value in fields.items() if name not in _OUTSIDE}
