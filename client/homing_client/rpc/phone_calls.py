@@ -96,7 +96,7 @@ class AskStream:
         self._frames.put_nowait(phone_pb2.AskRequest(question=encode_question(self._request)))
         call = self._stub.Ask(self._outgoing())
         try:
-            with _plain_errors():
+            with local_errors():
                 async for response in call:
                     yield decode_event(response)
         finally:
@@ -128,7 +128,7 @@ class PhoneCalls:
 
     async def status(self) -> ResidentStatus:
         """How the process is."""
-        with _plain_errors():
+        with local_errors():
             found = await self._stub.GetStatus(phone_pb2.GetStatusRequest(), timeout=_QUICK_S)
         return ResidentStatus(
             version=clean_label(found.version, fallback=""),
@@ -148,30 +148,30 @@ class PhoneCalls:
     async def pair(self, link: str, device_name: str) -> NodeRow:
         """Pair with the node that a link names."""
         request = phone_pb2.PairNodeRequest(link=link, device_name=device_name)
-        with _plain_errors():
+        with local_errors():
             return _node_row((await self._stub.PairNode(request, timeout=_PAIR_S)).node)
 
     async def nodes(self, *, check: bool) -> tuple[NodeRow, ...]:
         """The nodes, called if `check` is set."""
         request = phone_pb2.ListNodesRequest(check=check)
-        with _plain_errors():
+        with local_errors():
             found = await self._stub.ListNodes(request, timeout=_PAIR_S)
         return tuple(_node_row(node) for node in found.nodes)
 
     async def tools(self) -> tuple[tuple[ToolSpec, ...], tuple[tuple[str, str], ...]]:
         """Tools on offer, and tools that cannot act here with the reason."""
         request = phone_pb2.ListPhoneToolsRequest()
-        with _plain_errors():
+        with local_errors():
             return decode_phone_tools(await self._stub.ListPhoneTools(request, timeout=_QUICK_S))
 
     async def stop(self) -> None:
         """Ask the process to leave."""
-        with _plain_errors():
+        with local_errors():
             await self._stub.Stop(phone_pb2.StopRequest(), timeout=_QUICK_S)
 
 
 @contextlib.contextmanager
-def _plain_errors() -> Generator[None]:
+def local_errors() -> Generator[None]:
     """The words for a node far away would mislead here."""
     try:
         yield
