@@ -26,7 +26,7 @@ from homing_proto.v1 import audit_pb2 as homing__proto_dot_v1_dot_audit__pb2
 from homing_proto.v1 import common_pb2 as homing__proto_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!homing_proto/v1/phone_audit.proto\x12\x0fhoming_proto.v1\x1a\x1bhoming_proto/v1/audit.proto\x1a\x1choming_proto/v1/common.proto\"\xbe\x01\n\nKeptRecord\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x11\n\tnode_name\x18\x02 \x01(\t\x12(\n\x04kept\x18\x03 \x01(\x0b\x32\x1a.homing_proto.v1.AuditHead\x12\x12\n\nchecked_at\x18\x04 \x01(\x03\x12\x0f\n\x07trouble\x18\x05 \x01(\t\x12\x12\n\ntrouble_at\x18\x06 \x01(\x03\x12)\n\x05shown\x18\x07 \x01(\x0b\x32\x1a.homing_proto.v1.AuditHead\"\x14\n\x12ListRecordsRequest\"C\n\x13ListRecordsResponse\x12,\n\x07records\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.KeptRecord\"%\n\x12\x43heckRecordRequest\x12\x0f\n\x07node_id\x18\x01 \x01(\t\"i\n\x13\x43heckRecordResponse\x12+\n\x06record\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.KeptRecord\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x16.homing_proto.v1.Error\"&\n\x13\x41\x63\x63\x65ptRecordRequest\x12\x0f\n\x07node_id\x18\x01 \x01(\t\"C\n\x14\x41\x63\x63\x65ptRecordResponse\x12+\n\x06record\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.KeptRecord\"3\n\x11ShowRecordRequest\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\r\"\xaf\x01\n\x12ShowRecordResponse\x12,\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.AuditEntry\x12=\n\x05names\x18\x02 \x03(\x0b\x32..homing_proto.v1.ShowRecordResponse.NamesEntry\x1a,\n\nNamesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xfb\x02\n\x11PhoneAuditService\x12X\n\x0bListRecords\x12#.homing_proto.v1.ListRecordsRequest\x1a$.homing_proto.v1.ListRecordsResponse\x12X\n\x0b\x43heckRecord\x12#.homing_proto.v1.CheckRecordRequest\x1a$.homing_proto.v1.CheckRecordResponse\x12[\n\x0c\x41\x63\x63\x65ptRecord\x12$.homing_proto.v1.AcceptRecordRequest\x1a%.homing_proto.v1.AcceptRecordResponse\x12U\n\nShowRecord\x12\".homing_proto.v1.ShowRecordRequest\x1a#.homing_proto.v1.ShowRecordResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!homing_proto/v1/phone_audit.proto\x12\x0fhoming_proto.v1\x1a\x1bhoming_proto/v1/audit.proto\x1a\x1choming_proto/v1/common.proto\"\xbe\x01\n\nKeptRecord\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x11\n\tnode_name\x18\x02 \x01(\t\x12(\n\x04kept\x18\x03 \x01(\x0b\x32\x1a.homing_proto.v1.AuditHead\x12\x12\n\nchecked_at\x18\x04 \x01(\x03\x12\x0f\n\x07trouble\x18\x05 \x01(\t\x12\x12\n\ntrouble_at\x18\x06 \x01(\x03\x12)\n\x05shown\x18\x07 \x01(\x0b\x32\x1a.homing_proto.v1.AuditHead\"\x14\n\x12ListRecordsRequest\"C\n\x13ListRecordsResponse\x12,\n\x07records\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.KeptRecord\"\"\n\x12\x43heckRecordRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"i\n\x13\x43heckRecordResponse\x12+\n\x06record\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.KeptRecord\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x16.homing_proto.v1.Error\"#\n\x13\x41\x63\x63\x65ptRecordRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"C\n\x14\x41\x63\x63\x65ptRecordResponse\x12+\n\x06record\x18\x01 \x01(\x0b\x32\x1b.homing_proto.v1.KeptRecord\"0\n\x11ShowRecordRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\r\"\xaf\x01\n\x12ShowRecordResponse\x12,\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1b.homing_proto.v1.AuditEntry\x12=\n\x05names\x18\x02 \x03(\x0b\x32..homing_proto.v1.ShowRecordResponse.NamesEntry\x1a,\n\nNamesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xfb\x02\n\x11PhoneAuditService\x12X\n\x0bListRecords\x12#.homing_proto.v1.ListRecordsRequest\x1a$.homing_proto.v1.ListRecordsResponse\x12X\n\x0b\x43heckRecord\x12#.homing_proto.v1.CheckRecordRequest\x1a$.homing_proto.v1.CheckRecordResponse\x12[\n\x0c\x41\x63\x63\x65ptRecord\x12$.homing_proto.v1.AcceptRecordRequest\x1a%.homing_proto.v1.AcceptRecordResponse\x12U\n\nShowRecord\x12\".homing_proto.v1.ShowRecordRequest\x1a#.homing_proto.v1.ShowRecordResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,19 +42,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTRECORDSRESPONSE']._serialized_start=328
   _globals['_LISTRECORDSRESPONSE']._serialized_end=395
   _globals['_CHECKRECORDREQUEST']._serialized_start=397
-  _globals['_CHECKRECORDREQUEST']._serialized_end=434
-  _globals['_CHECKRECORDRESPONSE']._serialized_start=436
-  _globals['_CHECKRECORDRESPONSE']._serialized_end=541
-  _globals['_ACCEPTRECORDREQUEST']._serialized_start=543
-  _globals['_ACCEPTRECORDREQUEST']._serialized_end=581
-  _globals['_ACCEPTRECORDRESPONSE']._serialized_start=583
-  _globals['_ACCEPTRECORDRESPONSE']._serialized_end=650
-  _globals['_SHOWRECORDREQUEST']._serialized_start=652
-  _globals['_SHOWRECORDREQUEST']._serialized_end=703
-  _globals['_SHOWRECORDRESPONSE']._serialized_start=706
-  _globals['_SHOWRECORDRESPONSE']._serialized_end=881
-  _globals['_SHOWRECORDRESPONSE_NAMESENTRY']._serialized_start=837
-  _globals['_SHOWRECORDRESPONSE_NAMESENTRY']._serialized_end=881
-  _globals['_PHONEAUDITSERVICE']._serialized_start=884
-  _globals['_PHONEAUDITSERVICE']._serialized_end=1263
+  _globals['_CHECKRECORDREQUEST']._serialized_end=431
+  _globals['_CHECKRECORDRESPONSE']._serialized_start=433
+  _globals['_CHECKRECORDRESPONSE']._serialized_end=538
+  _globals['_ACCEPTRECORDREQUEST']._serialized_start=540
+  _globals['_ACCEPTRECORDREQUEST']._serialized_end=575
+  _globals['_ACCEPTRECORDRESPONSE']._serialized_start=577
+  _globals['_ACCEPTRECORDRESPONSE']._serialized_end=644
+  _globals['_SHOWRECORDREQUEST']._serialized_start=646
+  _globals['_SHOWRECORDREQUEST']._serialized_end=694
+  _globals['_SHOWRECORDRESPONSE']._serialized_start=697
+  _globals['_SHOWRECORDRESPONSE']._serialized_end=872
+  _globals['_SHOWRECORDRESPONSE_NAMESENTRY']._serialized_start=828
+  _globals['_SHOWRECORDRESPONSE_NAMESENTRY']._serialized_end=872
+  _globals['_PHONEAUDITSERVICE']._serialized_start=875
+  _globals['_PHONEAUDITSERVICE']._serialized_end=1254
 # @@protoc_insertion_point(module_scope)

@@ -37,10 +37,10 @@ class ListRecordsResponse(_message.Message):
     def __init__(self, records: _Optional[_Iterable[_Union[KeptRecord, _Mapping]]] = ...) -> None: ...
 
 class CheckRecordRequest(_message.Message):
-    __slots__ = ("node_id",)
-    NODE_ID_FIELD_NUMBER: _ClassVar[int]
-    node_id: str
-    def __init__(self, node_id: _Optional[str] = ...) -> None: ...
+    __slots__ = ("node",)
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    def __init__(self, node: _Optional[str] = ...) -> None: ...
 
 class CheckRecordResponse(_message.Message):
     __slots__ = ("record", "error")
@@ -51,10 +51,10 @@ class CheckRecordResponse(_message.Message):
     def __init__(self, record: _Optional[_Union[KeptRecord, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class AcceptRecordRequest(_message.Message):
-    __slots__ = ("node_id",)
-    NODE_ID_FIELD_NUMBER: _ClassVar[int]
-    node_id: str
-    def __init__(self, node_id: _Optional[str] = ...) -> None: ...
+    __slots__ = ("node",)
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    def __init__(self, node: _Optional[str] = ...) -> None: ...
 
 class AcceptRecordResponse(_message.Message):
     __slots__ = ("record",)
@@ -63,12 +63,12 @@ class AcceptRecordResponse(_message.Message):
     def __init__(self, record: _Optional[_Union[KeptRecord, _Mapping]] = ...) -> None: ...
 
 class ShowRecordRequest(_message.Message):
-    __slots__ = ("node_id", "count")
-    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("node", "count")
+    NODE_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
-    node_id: str
+    node: str
     count: int
-    def __init__(self, node_id: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+    def __init__(self, node: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class ShowRecordResponse(_message.Message):
     __slots__ = ("entries", "names")
