@@ -265,7 +265,7 @@ class TestKeyring:
         self, backend: type[KeyringBackend], system_keyring: None
     ) -> None:
         del system_keyring
-        keyring.set_keyring(backend())  # type: ignore[no-untyped-call]  # the library's
+        keyring.set_keyring(backend())
         with pytest.raises(UnavailableError, match="no keyring") as told:
             KeyringVault().protect(SECRET)
         assert "passphrase" in told.value.hint
@@ -281,8 +281,7 @@ class TestKeyring:
         del system_keyring
 
         def locked(*_: object) -> None:
-            message = "org.freedesktop.secrets"
-            raise KeyringLocked(message)
+            raise KeyringLocked
 
         monkeypatch.setattr(FileKeyring, "get_password", locked)
         monkeypatch.setattr(FileKeyring, "set_password", locked)

@@ -126,15 +126,7 @@ def read_envelope(stored: bytes) -> Envelope | None:
     """
     if not stored.startswith(_START):
         return None
-    if len(stored) > _MOST_BYTES:
-        raise _damaged()
-    try:
-        found = json.loads(stored)
-    except (ValueError, RecursionError) as error:
-        raise _damaged() from error
-    if not isinstance(found, dict):
-        raise _damaged()
-    fields = cast("dict[str, Any]", found)
+    fields = _fields(stored)
     version = fields.get("homing_vault")
     if type(version) is not int:  # true and 1.0 are equal to 1
         raise _damaged()
@@ -161,6 +153,18 @@ def protection_of(stored: bytes) -> Protection:
     """How a file is protected; raises `IntegrityError` if it is damaged."""
     envelope = read_envelope(stored)
     return Protection.FILE if envelope is None else envelope.protection
+
+
+def _fields(stored: bytes) -> dict[str, Any]:
+    if len(stored) > _MOST_BYTES:
+        raise _damaged()
+    try:
+        found = json.loads(stored)
+    except (ValueError, RecursionError) as error:
+        raise _damaged() from error
+    if not isinstance(found, dict):
+        raise _damaged()
+    return cast("dict[str, Any]", found)
 
 
 def _bound(header: Mapping[str, JsonValue]) -> bytes:
