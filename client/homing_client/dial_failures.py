@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from homing_core.errors import HomingError, IntegrityError, UnavailableError, UnpairedError
+from homing_crypto.rpc_errors import BelowFloorError
 
 from homing_client.rpc.node_calls import NobodyListensError
 
@@ -36,7 +37,8 @@ def explain(
     if len(strangers) == len(errors):
         return strangers[0]
     for error in errors:
-        if not isinstance(error, UnavailableError | IntegrityError):
+        silent = isinstance(error, UnavailableError | IntegrityError)
+        if not silent or isinstance(error, BelowFloorError):
             return error
     also = ", and another computer has one of its addresses" if strangers else ""
     what = f"{name} does not answer{also}"

@@ -8,8 +8,6 @@ with the moment at which that was last verified.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import hashlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ import structlog
 from homing_core.errors import HomingError, IntegrityError, UnavailableError, UnpairedError
 from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
-from homing_crypto.pairing.pinned import fetch_certificate
+from homing_crypto.presence import is_there
 
 from homing_client.dial_failures import explain
 from homing_client.rpc.node_calls import NobodyListensError, NodeCalls, ShutOutError
@@ -240,19 +238,7 @@ class NodeLink:
         shut_out = [a for a, error in failures.items() if isinstance(error, ShutOutError)]
         alive = False
         for address in shut_out:
-            alive = alive or await self._is_here(address, deadline)
+            left = max(deadline - time.monotonic(), _LEAST_S)
+            alive = alive or await is_there(str(address), self._certificate, left)
         named = {str(address): error for address, error in failures.items()}
         return explain(self.node.name, named, self._address, knows_us_not=alive)
-
-    async def _is_here(self, address: Address, deadline: float) -> bool:
-        """Whether the node itself, proven by its key, listens where it closed our connection.
-
-        A node takes the connection of a device that it does not know only to close it, and TLS
-        gives no reason. So this connects once more without showing who we are.
-        """
-        digest = hashlib.sha256(self._certificate.der).digest()
-        left = max(deadline - time.monotonic(), _LEAST_S)
-        with contextlib.suppress(HomingError):
-            await fetch_certificate(address, digest, left)
-            return True
-        return False

@@ -164,7 +164,22 @@ def error_from_rpc(error: grpc.aio.AioRpcError) -> HomingError:
 _DIGITS = 10
 _UNKNOWN = (InternalError, "the node failed", "The details are in the node's log.")
 _WRONG_KEY = ("CERTIFICATE_VERIFY_FAILED", "Hostname Verification Check failed")
+_FLOOR = {
+    "INSUFFICIENT_SECURITY": (
+        "the computer that answered wants post-quantum key exchange",
+        "Update Homing on this device.",
+    ),
+    "ALERT_PROTOCOL_VERSION": (
+        "the computer that answered wants TLS 1.3",
+        "Update Homing on this device.",
+    ),
+}
+"""Alerts of TLS. They come before anybody has proven a key, so they are no word of the node's."""
 _SHUT_OUT = ("Socket closed", "Tls handshake failed", "Ssl handshake failed")
+
+
+class BelowFloorError(UnavailableError):
+    """Somebody there refused what this device offered for a connection."""
 
 
 def _unavailable(details: str) -> HomingError:
@@ -174,6 +189,9 @@ def _unavailable(details: str) -> HomingError:
             "the computer that answered does not hold the paired node's key",
             "Another computer may have its address now. If the node was set up anew, pair again.",
         )
+    for mark, (what, hint) in _FLOOR.items():
+        if mark in details:
+            return BelowFloorError(what, hint)
     if any(mark in details for mark in _SHUT_OUT):
         return UnavailableError(
             "the node closed the connection",

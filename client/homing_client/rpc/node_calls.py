@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import grpc.aio
 from homing_core.errors import HomingError, UnavailableError
-from homing_crypto.rpc_errors import error_from_rpc
+from homing_crypto.rpc_errors import BelowFloorError, error_from_rpc
 from homing_proto.codec.events import decode_numbered
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.codec.nodes import decode_node_info
@@ -129,7 +129,9 @@ def plain_errors() -> Generator[None]:
 def _error_from_call(error: grpc.aio.AioRpcError) -> HomingError:
     found = error_from_rpc(error)
     metadata = error.trailing_metadata() or ()
-    if not isinstance(found, UnavailableError) or any(key == _FROM_HOMING for key, _ in metadata):
+    if not isinstance(found, UnavailableError) or isinstance(found, BelowFloorError):
+        return found
+    if any(key == _FROM_HOMING for key, _ in metadata):
         return found
     details = error.details() or ""
     if _CLOSED in details:
