@@ -90,6 +90,9 @@ def introduce(
         device: the home's entry of it.
         lease_expires_at: when this word ends, seconds since the epoch.
         serial: see `next_serial`.
+
+    Raises:
+        UsageError: the device's limits are none that can be sent.
     """
     signed = bool(device.hpke_signature)
     made = Introduction(
@@ -101,7 +104,7 @@ def introduce(
         hpke_signature=device.hpke_signature,
         name=clean_label(device.name, MAX_NAME),
         scopes=device.scopes & PASSABLE,
-        limits=device.limits,
+        limits=checked_limits(device.limits),  # the form in which it is read
         lease_expires_at=lease_expires_at,
         serial=serial,
     )

@@ -1,0 +1,1 @@
+"""Peers: homes whose devices this node takes, and peers that take this node's devices."""
