@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
-from homing_core.addresses import parse_address
-from homing_core.errors import HomingError, InvalidDataError, UnavailableError, UnpairedError
+from homing_core.errors import HomingError, UnavailableError, UnpairedError
 from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
+from homing_crypto.presence import is_there
+from homing_crypto.presence import is_there
 
 from homing_node.rpc.peer_calls import ClosedAtOnceError, PeerCalls
 
@@ -69,10 +69,7 @@ async def _explained(
     """
     if not isinstance(error, ClosedAtOnceError):
         return error
-    digest = hashlib.sha256(certificate.der).digest()
-    try:
-        await fetch_certificate(parse_address(address, error=InvalidDataError), digest, _REACH_S)
-    except HomingError:
+    if not await is_there(address, certificate, _REACH_S):
         return error
     msg = f"{name} does not know this node any more"
     return UnpairedError(msg, "Ask its owner for a new link: homing-node pair --role peer.")

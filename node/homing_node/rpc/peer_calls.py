@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import grpc.aio
 from homing_core.errors import UnavailableError
+from homing_crypto.presence import closed_after_proof
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_proto.codec.nodes import decode_node_info
 from homing_proto.v1 import devices_pb2, devices_pb2_grpc, node_pb2, node_pb2_grpc
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from homing_crypto.introductions import Introduction
 
 _CALL_S: Final = 10.0
-_CLOSED = "Socket closed"
 
 
 class ClosedAtOnceError(UnavailableError):
@@ -71,6 +71,6 @@ def _plain_errors() -> Generator[None]:
         yield
     except grpc.aio.AioRpcError as error:
         found = error_from_rpc(error)
-        if isinstance(found, UnavailableError) and _CLOSED in (error.details() or ""):
+        if isinstance(found, UnavailableError) and closed_after_proof(error):
             raise ClosedAtOnceError(found.what, found.hint) from error
         raise found from error
