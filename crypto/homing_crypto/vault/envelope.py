@@ -190,6 +190,9 @@ def _decoded(text: object) -> bytes:
     if not isinstance(text, str):
         raise _damaged()
     try:
-        return base64.b64decode(text, validate=True)
+        raw = base64.b64decode(text, validate=True)
     except ValueError as error:
         raise _damaged() from error
+    if _encoded(raw) != text:  # its last letter may have bits that say nothing
+        raise _damaged()
+    return raw
