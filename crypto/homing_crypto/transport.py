@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
-"""Largest message, also after decompression, so a gzip bomb ends here too."""
+"""Largest message. Compressed ones are refused unread, see `NO_COMPRESSION`."""
 MAX_METADATA_BYTES: Final = 16 * 1024
 """Largest set of headers."""
 MAX_CONCURRENT_RPCS: Final = 256
 """Calls at once on one server; more are answered RESOURCE_EXHAUSTED."""
-MAX_CONNECTIONS: Final = 256
-"""Connections at once. Half-open ones count, hence the short handshake timeout below."""
+NO_COMPRESSION: Final = 1
+"""Bit 0 of gRPC's set of algorithms, "identity": no phone of ours compresses, and what is not
+unpacked is no bomb. A compressed request is answered UNIMPLEMENTED."""
+MAX_CONNECTIONS: Final = 512
+"""Connections at once: more than a node's front door ever lets through (`homing_node.door.policy`:
+128 that have proved nothing, 256 that have), so that nobody is refused here. Without a door it is
+the only limit, and half-open ones count, hence the short handshake timeout below."""
 HANDSHAKE_TIMEOUT_MS: Final = 10_000
 """By default 120 s: five silent sockets then lock a real device out for two minutes."""
 KEEPALIVE_TIME_MS: Final = 2_000
@@ -45,6 +50,7 @@ SERVER_OPTIONS: Final[Options] = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+    ("grpc.compression_enabled_algorithms_bitset", NO_COMPRESSION),
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),
     # The name in most examples, min_recv_ping_interval…, does nothing.
