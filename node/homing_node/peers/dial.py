@@ -11,7 +11,6 @@ from homing_core.errors import HomingError, UnavailableError, UnpairedError
 from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
 from homing_crypto.presence import is_there
-from homing_crypto.presence import is_there
 
 from homing_node.rpc.peer_calls import ClosedAtOnceError, PeerCalls
 
