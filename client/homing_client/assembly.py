@@ -25,6 +25,10 @@ from homing_crypto.node_book import NODE_BOOK_FILE, SqliteNodeBook
 from homing_discovery.browser import ZeroconfBrowser
 from homing_inference.catalog.store import Store
 
+from homing_client.audit import Records
+from homing_client.audit_book import AUDIT_BOOK_FILE, AuditBook
+from homing_client.audit_watch import RecordWatch
+from homing_client.background import Background
 from homing_client.homes import HomeLinks
 from homing_client.key_place import IDENTITY_FOLDER
 from homing_client.local_engine import LocalEngine
@@ -83,6 +87,7 @@ class Assembly:
     ringer: Ringer
     agent: Agent
     sessions: Sessions
+    records: Records
 
 
 async def assemble(
@@ -125,6 +130,7 @@ async def assemble(
     host = ModelHost(expected, setting.source or _catalog(config.model, expected, states))
     engine = LocalEngine(host, config.model.context_tokens)
     stack.push_async_callback(engine.close)
+    records = _records(stack, setting, book, homes, touched)
     registry = Registry(builtin_tools(data, clock, ringer))
     agent = Agent(
         Parts(
@@ -149,7 +155,25 @@ async def assemble(
         ringer=ringer,
         agent=agent,
         sessions=sessions,
+        records=records,
     )
+
+
+def _records(
+    stack: AsyncExitStack,
+    setting: Setting,
+    book: NodeBook,
+    homes: HomeLinks,
+    touched: Callable[[], None],
+) -> Records:
+    """What looks after the records of homes; it looks whenever a home has proven itself."""
+    heads = AuditBook(setting.paths.data_dir / AUDIT_BOOK_FILE)
+    stack.callback(heads.close)
+    background = Background()
+    stack.push_async_callback(background.close, 0.0)
+    watch = RecordWatch(heads, setting.clock, background.run)
+    homes.subscribe(watch.seen)
+    return Records(book, heads, watch, homes, setting.clock, touched)
 
 
 def _data_folder(setting: Setting) -> Path:

@@ -23,6 +23,7 @@ from homing_client.rpc.phone_calls import PhoneCalls
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    import grpc.aio
     from homing_agent.runtime.paths import ProgramPaths
 
     from homing_client.cli.options import Setup
@@ -46,7 +47,16 @@ def _silent(_: str) -> None:
 async def attached(
     setup: Setup, *, start: bool = True, tell: Callable[[str], None] = _silent
 ) -> AsyncGenerator[PhoneCalls]:
-    """The resident process's service; the process is started if it does not run.
+    """The resident process's service; as `attached_channel`."""
+    async with attached_channel(setup, start=start, tell=tell) as channel:
+        yield PhoneCalls(channel)
+
+
+@contextlib.asynccontextmanager
+async def attached_channel(
+    setup: Setup, *, start: bool = True, tell: Callable[[str], None] = _silent
+) -> AsyncGenerator[grpc.aio.Channel]:
+    """A connection to the resident process, which is started if it does not run.
 
     If it runs with another model than the one that was asked for, it is started anew.
 
@@ -68,7 +78,7 @@ async def attached(
         elif setup.chooses_model:
             await _change_model(setup, tell)
     async with open_local_channel(paths, _START_WITH) as channel:
-        yield PhoneCalls(channel)
+        yield channel
 
 
 async def end_resident(paths: ProgramPaths) -> int:

@@ -23,10 +23,11 @@ from homing_client.background import running
 from homing_client.pairing import resume_pairings
 from homing_client.phone import Phone, PhoneParts
 from homing_client.readiness import BringUp, Happening, Readiness
+from homing_client.rpc.audit_service import add_phone_audit_service
 from homing_client.rpc.phone_service import add_phone_service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 
     from homing_agent.request import FinalAnswer
     from homing_agent.runtime.model_host import ModelSource
@@ -114,7 +115,7 @@ class Resident:
         )
         for end in parts.agent.recover():
             self._tell_end(end)
-        await stack.enter_async_context(_listening(phone, setting.paths))
+        await stack.enter_async_context(_listening(phone, setting.paths, _services(parts)))
         # Before the socket closes: whoever waits for an answer gets a clear end.
         stack.push_async_callback(parts.sessions.close)
         parts.host.start()
@@ -162,11 +163,20 @@ class Resident:
             self._tell(Happening.PROBLEM, str(end.error.to_error()))
 
 
+def _services(parts: Assembly) -> list[Callable[[grpc.aio.Server], None]]:
+    """Further services of the local socket."""
+    return [add_phone_audit_service(parts.records)]
+
+
 @contextlib.asynccontextmanager
-async def _listening(phone: Phone, paths: ProgramPaths) -> AsyncGenerator[None]:
+async def _listening(
+    phone: Phone, paths: ProgramPaths, more: Iterable[Callable[[grpc.aio.Server], None]]
+) -> AsyncGenerator[None]:
     # A malformed message is then told as such, and not in a library's words.
     server = grpc.aio.server(interceptors=[RpcGuard(None)])
     add_phone_service(server, phone)
+    for add in more:
+        add(server)
     path = add_local_port(server, paths)
     await server.start()
     try:
