@@ -20,10 +20,12 @@ from homing_discovery.watcher import SystemNetworkWatcher
 
 from homing_client.assembly import Setting, assemble
 from homing_client.background import running
+from homing_client.devices import HomeDevices
 from homing_client.pairing import resume_pairings
 from homing_client.phone import Phone, PhoneParts
 from homing_client.readiness import BringUp, Happening, Readiness
 from homing_client.rpc.audit_service import add_phone_audit_service
+from homing_client.rpc.phone_devices import add_phone_devices
 from homing_client.rpc.phone_service import add_phone_service
 
 if TYPE_CHECKING:
@@ -115,7 +117,9 @@ class Resident:
         )
         for end in parts.agent.recover():
             self._tell_end(end)
-        await stack.enter_async_context(_listening(phone, setting.paths, _services(parts)))
+        await stack.enter_async_context(
+            _listening(phone, setting.paths, _services(parts, self._touch))
+        )
         # Before the socket closes: whoever waits for an answer gets a clear end.
         stack.push_async_callback(parts.sessions.close)
         parts.host.start()
@@ -163,9 +167,12 @@ class Resident:
             self._tell(Happening.PROBLEM, str(end.error.to_error()))
 
 
-def _services(parts: Assembly) -> list[Callable[[grpc.aio.Server], None]]:
+def _services(
+    parts: Assembly, touch: Callable[[], None]
+) -> list[Callable[[grpc.aio.Server], None]]:
     """Further services of the local socket."""
-    return [add_phone_audit_service(parts.records)]
+    devices = HomeDevices(parts.identity, parts.homes, parts.book)
+    return [add_phone_audit_service(parts.records), add_phone_devices(devices, touch)]
 
 
 @contextlib.asynccontextmanager
