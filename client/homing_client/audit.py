@@ -104,13 +104,13 @@ class Records:
         if text:
             return self._nodes.find(text)
         homes = self._home_nodes()
-        if not homes:
-            msg = "this phone is paired with no home"
-            raise NotFoundError(msg, "On the home computer: homing-node pair. Then: homing pair")
         if len(homes) > 1:
             msg = f"this phone has {len(homes)} homes"
             raise UsageError(msg, "Say which: --node NAME.")
-        return homes[0]
+        for node in homes:
+            return node
+        msg = "this phone is paired with no home"
+        raise NotFoundError(msg, "On the home computer: homing-node pair. Then: homing pair")
 
     def _home_nodes(self) -> tuple[KnownNode, ...]:
         return tuple(node for node in self._nodes.nodes() if node.place is Place.HOME)

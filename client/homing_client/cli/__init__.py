@@ -10,6 +10,7 @@ from homing_agent.runtime.cli import run_app
 
 from homing_client.cli import (
     ask_command,
+    audit_command,
     chat_command,
     devices_command,
     keys_command,
@@ -57,6 +58,7 @@ ask_command.register(app)
 chat_command.register(app)
 pair_command.register(app)
 nodes_command.register(app)
+audit_command.register(app)
 devices_command.register(app)
 tools_command.register(app)
 models_command.register(app)

@@ -11,6 +11,8 @@ import typer
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from homing_core.nodes import ServedModel
 
     from homing_client.rpc.phone_calls import NodeRow
@@ -47,17 +49,23 @@ def nodes(
 async def _nodes(setup: Setup, *, check: bool, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
-    from homing_client.attach import attached  # noqa: PLC0415  # as above
+    from homing_client.attach import attached_channel  # noqa: PLC0415  # as above
     from homing_client.cli.console import out  # noqa: PLC0415  # as above
+    from homing_client.rpc.audit_service import PhoneAuditCalls  # noqa: PLC0415  # as above
+    from homing_client.rpc.phone_calls import PhoneCalls  # noqa: PLC0415  # as above
 
     setup.load()
-    async with attached(setup) as phone:
-        found = await phone.nodes(check=check)
+    async with attached_channel(setup) as channel:
+        found = await PhoneCalls(channel).nodes(check=check)
+        records = {row.node_id: row for row in await PhoneAuditCalls(channel).records()}
+    troubles = {node: row.trouble for node, row in records.items() if row.trouble}
     if as_json:
         for node in found:
-            print_json(node_object(node))
+            trouble = troubles.get(node.node_id)
+            print_json({**node_object(node), "record_trouble": trouble})
     elif found:
         _show(found, checked=check)
+        _warn(troubles.values())
     else:
         out.print(
             "No node yet. On the home computer: homing-node pair. Then here: homing pair LINK",
@@ -99,6 +107,14 @@ def _show(found: tuple[NodeRow, ...], *, checked: bool) -> None:
     for node in found:
         if node.error is not None and node.error.hint:
             aside(f"{node.name}: {node.error.hint}")
+
+
+def _warn(troubles: Iterable[str]) -> None:
+    from homing_client.cli.console import err, printable  # noqa: PLC0415  # keep help quick
+
+    for words in troubles:
+        line = f"Warning: {printable(words)}. See: homing audit"
+        err.print(line, style="bold red", markup=False, soft_wrap=True)
 
 
 def _model(model: ServedModel) -> str:
