@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from homing_client.cli.devices_view import SHORT_ID, device_object, limits_text, show_devices
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
+from homing_client.cli.recovery_prompt import ask_secret
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from homing_core.access import Limits
     from homing_core.limit_words import LimitChange
 
-    from homing_client.devices import NodeDevices
-    from homing_client.rpc.devices_calls import DeviceRow
 
 _EXAMPLES = """
 [bold]Examples[/bold]
@@ -34,8 +33,6 @@ homing devices revoke 3f9a0c
 
 homing devices revoke 77b1e2 --recovery      (another owner's phone; asks for the recovery secret)
 """
-_SHORT_ID = 12
-_ROOMY = 100
 _devices = typer.Typer(rich_markup_mode="rich")
 
 Node: TypeAlias = Annotated[
@@ -58,7 +55,7 @@ Recovery: TypeAlias = Annotated[
         "a - behind it reads it from standard input.",
     ),
 ]
-From: TypeAlias = Annotated[str | None, typer.Argument(metavar="[-]", hidden=True)]
+From: TypeAlias = Annotated[str | None, typer.Argument(metavar="-", hidden=True)]
 
 
 def register(app: typer.Typer) -> None:
@@ -114,7 +111,7 @@ def revoke(  # noqa: PLR0913  # each is an option of its own
 ) -> None:
     """Shut a device out of a node at once. Any phone may name itself: it leaves the node."""
     setup, name = _told(context, data_dir, config, node)
-    secret = _secret(secret_from, recovery=recovery)
+    secret = ask_secret(secret_from, recovery=recovery)
     asyncio.run(_revoke(setup, name, device, secret, as_json=as_json))
 
 
@@ -183,7 +180,7 @@ def limit(  # noqa: PLR0913  # each is an option of its own
     if not change:
         msg = "nothing was said to be limited"
         raise UsageError(msg, "Say for example: --tokens-per-day 20000")
-    secret = _secret(secret_from, recovery=recovery)
+    secret = ask_secret(secret_from, recovery=recovery)
     asyncio.run(_limit(setup, name, device, change, secret, as_json=as_json))
 
 
@@ -199,29 +196,6 @@ def _told(
     return setup, node or outer_node or ""
 
 
-def _secret(secret_from: str | None, *, recovery: bool) -> str:
-    """The recovery secret, asked for without echo or read from standard input; empty for none."""
-    import sys  # noqa: PLC0415  # keep help quick
-    from getpass import getpass  # noqa: PLC0415  # as above
-
-    from homing_core.errors import UsageError  # noqa: PLC0415  # as above
-    from homing_crypto.recovery_secret import read_recovery_secret  # noqa: PLC0415  # as above
-
-    if secret_from not in {None, "-"} or (secret_from and not recovery):
-        msg = "there is a word too many"
-        raise UsageError(msg, "One device at a time; --recovery - reads the secret from a pipe.")
-    if not recovery:
-        return ""
-    if secret_from is None:
-        if not sys.stdin.isatty():
-            msg = "there is no terminal to ask for the recovery secret on"
-            raise UsageError(msg, "Give it by a pipe: --recovery -")
-        text = getpass("Recovery secret (not shown): ")
-    else:
-        text = sys.stdin.readline(1000)
-    return read_recovery_secret(text)  # a slip of the pen is told before anything is sent
-
-
 async def _list(setup: Setup, node: str, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
@@ -235,7 +209,7 @@ async def _list(setup: Setup, node: str, *, as_json: bool) -> None:
         for row in found.devices:
             print_json({**device_object(row), "this_phone": row.id == found.own_id})
     else:
-        _show(found)
+        show_devices(found)
 
 
 async def _revoke(setup: Setup, node: str, device: str, secret: str, *, as_json: bool) -> None:
@@ -261,7 +235,7 @@ async def _revoke(setup: Setup, node: str, device: str, secret: str, *, as_json:
         )
         return
     more = f", and {len(others)} that hung on it" if others else ""
-    line = f"Shut out of {found.node}: {first.name}, {first.id[:_SHORT_ID]}{more}."
+    line = f"Shut out of {found.node}: {first.name}, {first.id[:SHORT_ID]}{more}."
     out.print(Text(printable(line)), soft_wrap=True)
 
 
@@ -283,85 +257,5 @@ async def _limit(  # noqa: PLR0913  # the words of the command
         print_json({"event": "limited", "node": found.node, "device": device_object(row)})
         return
     limits = limits_text(row.limits) or "no limits"
-    line = f"On {found.node}: {row.name}, {row.id[:_SHORT_ID]}: {limits}."
+    line = f"On {found.node}: {row.name}, {row.id[:SHORT_ID]}: {limits}."
     out.print(Text(printable(line)), soft_wrap=True)
-
-
-def _show(found: NodeDevices) -> None:
-    """A table where there is room for one; on a phone's narrow screen a few lines for each."""
-    from rich.table import Table  # noqa: PLC0415  # keep help quick
-    from rich.text import Text  # noqa: PLC0415  # as above
-
-    from homing_client.cli.console import out, printable  # noqa: PLC0415  # as above
-
-    rows = [
-        (
-            row.id[:_SHORT_ID],
-            printable(row.name) + (" (this phone)" if row.id == found.own_id else ""),
-            row.role.value,
-            printable(limits_text(row.limits)),
-            moment(row.last_seen_at),
-        )
-        for row in found.devices
-    ]
-    if out.width >= _ROOMY:
-        table = Table(box=None, pad_edge=False)
-        for title in ("Device", "Name", "Role", "Limits", "Last seen"):
-            table.add_column(title, overflow="fold")
-        for cells in rows:
-            table.add_row(*map(Text, cells))
-        out.print(table)
-        return
-    for device, name, role, limits, seen in rows:
-        out.print(Text(f"{device} {name}, {role}", style="bold"))
-        out.print(Text(f"  last seen {seen}"))
-        if limits:
-            out.print(Text(f"  {limits}"))
-
-
-def moment(seconds: int) -> str:
-    """A wall time as a person writes it, in the local time zone."""
-    from datetime import UTC, datetime  # noqa: PLC0415  # keep help quick
-
-    if not seconds:
-        return "never"
-    try:
-        return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):
-        return "?"
-
-
-def limits_text(limits: Limits) -> str:
-    """The limits in words; empty if there are none."""
-    words = [
-        f"{limits.tokens_per_day:,} tokens a day" if limits.tokens_per_day else "",
-        f"{limits.concurrent_streams} at once" if limits.concurrent_streams else "",
-        f"{limits.jobs} jobs" if limits.jobs else "",
-        f"models {', '.join(limits.models)}" if limits.models else "",
-        f"tools {', '.join(limits.tools)}" if limits.tools else "",
-        f"hours {limits.hours}" if limits.hours else "",
-        f"until {moment(limits.expires_at)}" if limits.expires_at else "",
-    ]
-    return "; ".join(filter(None, words))
-
-
-def device_object(row: DeviceRow) -> dict[str, Any]:
-    """The device as `--json` prints it."""
-    return {
-        "id": row.id,
-        "name": row.name,
-        "role": row.role.value,
-        "scopes": sorted(scope.value for scope in row.scopes),
-        "limits": {
-            "tokens_per_day": row.limits.tokens_per_day or None,
-            "concurrent_streams": row.limits.concurrent_streams or None,
-            "jobs": row.limits.jobs or None,
-            "models": list(row.limits.models),
-            "tools": list(row.limits.tools),
-            "expires_at": row.limits.expires_at or None,
-            "hours": row.limits.hours or None,
-        },
-        "paired_at": row.paired_at,
-        "last_seen_at": row.last_seen_at or None,
-        "introduced_by": row.introduced_by or None,
-    }
