@@ -46,7 +46,7 @@ def packed(host: str) -> bytes:
         if ":" not in host:
             return socket.inet_pton(socket.AF_INET, host)
         raw = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
-    except OSError as error:
+    except (OSError, ValueError) as error:
         msg = "not an address"
         raise ValueError(msg) from error
     return raw.removeprefix(_MAPPED)
