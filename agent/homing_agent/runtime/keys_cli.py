@@ -86,6 +86,7 @@ def add_protect_command(group: typer.Typer, program: str, find: FindPlace) -> No
 
     @group.command("protect", epilog=examples)
     def protect(
+        context: typer.Context,
         *,
         way: With = None,
         new_passphrase_file: PassphraseFile = None,
@@ -97,7 +98,11 @@ def add_protect_command(group: typer.Typer, program: str, find: FindPlace) -> No
 
         The program must not run meanwhile. A kill at any moment loses no key.
         """
-        paths, place = find(data_dir, config)
+        around = context.obj  # what was said between `keys` and `protect`
+        paths, place = find(
+            data_dir or getattr(around, "data_dir", None),
+            config or getattr(around, "config", None),
+        )
         if way is None:
             _show(place, as_json=as_json)
         else:
