@@ -85,7 +85,7 @@ def add_protect_command(group: typer.Typer, program: str, find: FindPlace) -> No
 """
 
     @group.command("protect", epilog=examples)
-    def protect(
+    def protect(  # noqa: PLR0913  # one for each option
         context: typer.Context,
         *,
         way: With = None,
