@@ -83,41 +83,51 @@ def allowed_scopes(home: PairedDevice, terms: Terms) -> frozenset[Scope]:
     return terms.scopes & PASSABLE & (home.scopes | {Scope.INFERENCE})
 
 
-def find_caller(caller: DeviceId, everyone: Collection[PairedDevice]) -> PairedDevice:
-    """The caller's own entry; raises `UnpairedError` if there is none."""
-    for one in everyone:
-        if one.id == caller:
-            return one
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A home, with all of its keys.
+
+    Attributes:
+        entry: of the key that calls.
+        keys: ids of all its keys, and its account's.
+        serial: the highest that it has sent under any of them.
+    """
+
+    entry: PairedDevice
+    keys: frozenset[str]
+    serial: int
+
+    def vouches_for(self, device: PairedDevice) -> bool:
+        """Whether a device is here on this home's word."""
+        return device.introduced_by in self.keys
+
+
+def find_home(caller: DeviceId, everyone: Collection[PairedDevice]) -> Home:
+    """The caller, as this node knows it; raises `UnpairedError` if it does not."""
+    for entry in everyone:
+        if entry.id == caller:
+            keys = [one for one in everyone if one.owner == entry.owner]
+            serial = max(one.serial for one in keys)
+            return Home(entry, frozenset({entry.owner, *(one.id for one in keys)}), serial)
     msg = "this device is not paired with the node"
     raise UnpairedError(msg, "Pair it: homing-node pair, on the node.")
 
 
-def highest_serial(home: PairedDevice, everyone: Collection[PairedDevice]) -> int:
-    """The highest serial under any key of the home."""
-    return max(
-        [home.serial]
-        + [one.serial for one in everyone if one.owner == home.owner and not one.introduced_by]
-    )
-
-
-def accept(  # noqa: PLR0913  # each is another thing to hold it against
+def accept(
     introduction: Introduction,
-    home: PairedDevice,
+    home: Home,
     known: PairedDevice | None,
     now: float,
-    *,
     terms: Terms,
-    floor: int,
 ) -> PairedDevice:
     """Decide on one introduction.
 
     Args:
         introduction: from outside.
-        home: this node's entry of the caller.
+        home: the caller.
         known: this node's entry of the introduced device.
         now: wall time here, seconds since the epoch.
         terms: what this node's owner allows.
-        floor: the highest serial that the home has sent before.
 
     Returns:
         The entry to store; `known` itself where nothing changes.
@@ -129,22 +139,22 @@ def accept(  # noqa: PLR0913  # each is another thing to hold it against
         IntegrityError: it is not the home's word, not for this node, or altered.
         InvalidDataError: it is malformed, its lease is over or too long, or its serial is old.
     """
-    if not terms.accept or not may_introduce(home, now):
+    if not terms.accept or not may_introduce(home.entry, now):
         msg = "this node takes no devices from you"
         raise RefusedError(msg, "Its owner can pair you as a peer: homing-node pair --role peer.")
     certificate = verify_introduction(
-        introduction, check_certificate(home.certificate_der), terms.me, now
+        introduction, check_certificate(home.entry.certificate_der), terms.me, now
     )
     if certificate.device_id in terms.me:
         msg = "a node is not introduced to itself"
         raise RefusedError(msg)
-    own = known is not None and known.introduced_by == home.owner
-    if known is not None and own and introduction.serial == floor == known.serial:
-        return _unless_revoked(known)
-    if introduction.serial <= floor:
+    own = known if known is not None and home.vouches_for(known) else None
+    if own is not None and introduction.serial == home.serial == own.serial:
+        return _unless_revoked(own)
+    if introduction.serial <= home.serial:
         msg = "this introduction is older than what this home said since"
         raise RefusedError(msg, "The home sends a newer one by itself.")
-    scopes = introduction.scopes & allowed_scopes(home, terms)
+    scopes = introduction.scopes & allowed_scopes(home.entry, terms)
     if not scopes:
         msg = "nothing that this device may do at home is allowed to it here"
         raise RefusedError(msg, "Ask this node's owner.")
@@ -156,11 +166,13 @@ def accept(  # noqa: PLR0913  # each is another thing to hold it against
         name=introduction.name,
         role=DeviceRole.GUEST,
         scopes=scopes,
-        limits=stricter(introduction.limits, home.limits),
+        limits=stricter(introduction.limits, home.entry.limits),
         paired_at=now,
-        introduced_by=home.owner,
+        introduced_by=own.introduced_by if own else home.entry.owner,
         lease_expires_at=introduction.lease_expires_at,
         serial=introduction.serial,
+        account=own.account if own else "",
+        retires_at=own.retires_at if own else 0,
     )
     stored = merged(known, entry)
     if not stored.live(now):
@@ -188,11 +200,10 @@ def take(
     Raises:
         UnpairedError: the caller is not known.
     """
-    home = find_caller(caller, everyone)
-    floor = highest_serial(home, everyone)
+    home = find_home(caller, everyone)
     stale = tuple(device.id for device in everyone if _forgettable(device, now))
     known = {device.id: device for device in everyone if device.id not in stale}
-    counted = {one.id for one in known.values() if one.introduced_by == home.owner}
+    counted = {one.id for one in known.values() if home.vouches_for(one)}
     counted -= {one.id for one in known.values() if one.revoked_at}
     accepted: dict[DeviceId, PairedDevice] = {}
     fresh: dict[DeviceId, PairedDevice] = {}
@@ -202,7 +213,7 @@ def take(
         try:
             if before is None and len(counted) >= terms.most_devices:
                 raise _too_many(terms.most_devices)
-            stored = accept(one, home, before, now, terms=terms, floor=floor)
+            stored = accept(one, home, before, now, terms)
         except HomingError as error:
             refused.append((one.device_id, error))
             continue
@@ -211,10 +222,10 @@ def take(
             counted.add(stored.id)
         if before is None or not before.live(now):
             fresh[stored.id] = stored
-    serial = max([floor, *(one.serial for one in accepted.values() if one.introduced_by)])
+    serial = max([home.serial, *(one.serial for one in accepted.values() if one.introduced_by)])
     put = [one for one in accepted.values() if one != known.get(one.id)]
     if serial > home.serial:
-        put.append(replace(home, serial=serial))
+        put.append(replace(home.entry, serial=serial))
     return Taken(
         tuple(put),
         stale,

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from homing_core.ids import DeviceId
 from homing_core.limits import stricter
 
 from homing_crypto.devices import PairedDevice, Rewrite
 from homing_crypto.vouching import (
     Terms,
     allowed_scopes,
-    find_caller,
-    highest_serial,
+    find_home,
     may_introduce,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-
-    from homing_core.ids import DeviceId
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +48,16 @@ def withdraw(
     Raises:
         UnpairedError: the caller is not known.
     """
-    home = find_caller(caller, everyone)
-    floor = highest_serial(home, everyone)
-    if serial < floor:
-        return Ended(serial=floor)
+    home = find_home(caller, everyone)
+    if serial < home.serial:
+        return Ended(serial=home.serial)
     wanted = set(device_ids)
     ended = tuple(
-        one
-        for one in everyone
-        if one.id in wanted and one.introduced_by == home.owner and one.live(now)
+        one for one in everyone if one.id in wanted and home.vouches_for(one) and one.live(now)
     )
     put = [_lapsed(one, now) for one in ended]
     if serial > home.serial:
-        put.append(replace(home, serial=serial))
+        put.append(replace(home.entry, serial=serial))
     return Ended(tuple(put), ended=ended, serial=serial)
 
 
@@ -72,13 +67,14 @@ def tighten(everyone: Collection[PairedDevice], now: float, terms: Terms) -> End
     A home that may do less than before takes its devices with it at once; where it may do more, its
     next push brings that.
     """
-    homes: dict[str, PairedDevice] = {one.owner: one for one in everyone if may_introduce(one, now)}
+    accounts = {one.owner: one for one in everyone if may_introduce(one, now)}
+    homes = {name: accounts.get(one.owner) for one in everyone for name in (one.id, one.owner)}
     put: list[PairedDevice] = []
     ended: list[PairedDevice] = []
     for one in everyone:
         if not one.introduced_by or not one.live(now):
             continue
-        home = homes.get(one.introduced_by)
+        home = homes.get(DeviceId(one.introduced_by))
         scopes = one.scopes & allowed_scopes(home, terms) if home and terms.accept else None
         if home is None or not scopes:
             ended.append(one)

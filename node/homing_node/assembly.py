@@ -40,6 +40,7 @@ from homing_node.keys_announced import announce_keys
 from homing_node.models.memory import memory_budget
 from homing_node.models.pool import ModelPool
 from homing_node.pairing import PairingDoor
+from homing_node.peers.parts import peer_parts
 from homing_node.rpc.audit_service import add_audit_control, add_audit_service
 from homing_node.rpc.control_service import ControlService
 from homing_node.rpc.devices_service import add_devices_service
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from homing_node.config import NodeConfig
     from homing_node.devices.desk import DeviceDesk
     from homing_node.models.slots import ConfiguredModel
+    from homing_node.peers.parts import PeerParts
 
 _GRACE_S = 1.0
 """How long a call may go on after the generations have ended: long enough for its last event."""
@@ -109,6 +111,7 @@ class RunningNode:
         store: whom it knows.
         desk: changes that.
         keys: its own.
+        peers: homes whose devices it takes, and its peers.
     """
 
     facts: NodeFacts
@@ -119,6 +122,7 @@ class RunningNode:
     store: TrustStore
     desk: DeviceDesk
     keys: NodeKeys
+    peers: PeerParts
 
 
 def node_name(config: NodeConfig) -> str:
@@ -174,13 +178,27 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.callback(audit.close)
         keys = NodeKeys(ring, clock, config.keys.overlap_days * DAY_S, audit)
 
+        device_work = NodeWork(calls, generations, models)
         devices = device_parts(
             options.paths.data_dir,
             store=store,
             calls=calls,
-            work=NodeWork(calls, generations, models),
+            work=device_work,
             audit=audit,
             clock=clock,
+        )
+        peers = peer_parts(
+            options.paths.data_dir,
+            stack,
+            section=config.peers,
+            keys=keys,
+            name=facts.name,
+            store=store,
+            desk=devices.desk,
+            work=device_work,
+            audit=audit,
+            clock=clock,
+            addresses=lambda: addresses(),  # noqa: PLW0108  # known below, once the port is
         )
         refusals = Refusals(audit, clock)
         entrance = Entrance(options.paths, config, refusals)
@@ -203,6 +221,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 add_devices_service(devices.remote),
                 add_audit_service(audit, store),
                 add_keys_service(keys, rotation),
+                peers.service.add_to,
             ],
             on_allowed=entrance.allowed,
         )
@@ -240,6 +259,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 add_recovery_service(devices.recovery),
                 add_audit_control(audit, store),
                 add_keys_control(keys),
+                peers.control.add_to,
             ],
         )
         add_local_port(control, options.paths)
@@ -254,12 +274,16 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.push_async_callback(door.close)
         stack.push_async_callback(generations.stop, config.node.drain_seconds)
         models.start()
+        await peers.start()
+        stack.push_async_callback(peers.sharing.stop)
         for watching in (devices.watch.run(), refusals.run()):
             stack.push_async_callback(end, asyncio.create_task(watching))
         for work in _background(options, keys, port, models, generations, health):
             stack.push_async_callback(end, asyncio.create_task(work))
         _log.info("node.up", node=facts.id, port=port, version=facts.version)
-        yield RunningNode(facts, port, addresses, models, generations, store, devices.desk, keys)
+        yield RunningNode(
+            facts, port, addresses, models, generations, store, devices.desk, keys, peers
+        )
         await health.set(serving=False)
         _log.info("node.stopping", running=generations.running())
 

@@ -16,6 +16,7 @@ from homing_inference.upstream.server import UpstreamServer
 from homing_node.audit_section import AuditSection
 from homing_node.key_section import KeysSection
 from homing_node.limit_sections import LimitsSection
+from homing_node.peers.section import PeersSection
 
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
 DEFAULT_PORT: Final = 47100
@@ -323,6 +324,7 @@ class NodeConfig:
     limits: LimitsSection = field(default_factory=LimitsSection)
     audit: AuditSection = field(default_factory=AuditSection)
     keys: KeysSection = field(default_factory=KeysSection)
+    peers: PeersSection = field(default_factory=PeersSection)
 
     def __post_init__(self) -> None:
         """Check the names of the models."""

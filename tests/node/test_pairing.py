@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from homing_core.access import DEFAULT_SCOPES, DeviceRole
+from homing_core.access import DEFAULT_SCOPES, DeviceRole, Scope
 from homing_core.errors import (
     ConflictError,
     HomingError,
@@ -17,7 +17,6 @@ from homing_core.errors import (
     RefusedError,
     UnavailableError,
     UnpairedError,
-    UsageError,
 )
 from homing_crypto.credentials import pairing_channel
 from homing_crypto.pairing.link import PairingLink, parse_link
@@ -265,10 +264,12 @@ async def test_the_pairing_port_serves_nothing_else(rig: NodeRig) -> None:
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-async def test_a_peer_is_not_paired_this_way(rig: NodeRig) -> None:
-    with pytest.raises(UsageError):
-        async with opened(rig, DeviceRole.PEER):
-            pass
+async def test_another_home_is_paired_as_a_peer_that_may_only_introduce(rig: NodeRig) -> None:
+    identity = throwaway_identity()
+    async with opened(rig, DeviceRole.PEER) as door:
+        node = await pair(door.link, identity)
+    assert (node.role, node.scopes) == (DeviceRole.PEER, frozenset({Scope.INTRODUCE}))
+    assert rig.running.store.get(identity.device_id).role is DeviceRole.PEER
 
 
 async def test_a_revoked_device_may_pair_again(rig: NodeRig) -> None:

@@ -119,6 +119,10 @@ class Sharing:
 
     async def changed(self) -> None:
         """Some device was paired, changed or shut out: for `DeviceDesk.subscribe`."""
+        self.nudge()
+
+    def nudge(self) -> None:
+        """Look at once what peers have to be told: a device or this node's key has changed."""
         for courier in self._couriers.values():
             courier.nudge()
 

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from homing_core.access import DeviceRole
-from homing_crypto.vouching import Terms, allowed_scopes
+from homing_crypto.vouching import Terms, allowed_scopes, find_home
 
 from homing_node.peers.ledger import PeerAccount, ToldState
 
@@ -164,7 +164,7 @@ def view_homes(everyone: Iterable[PairedDevice], now: float, terms: Terms) -> tu
         HomeView(
             account,
             home.name,
-            sum(1 for one in known if one.introduced_by == account and one.live(now)),
+            sum(1 for one in known if find_home(home.id, known).vouches_for(one) and one.live(now)),
             terms.most_devices if terms.accept else 0,
             allowed_scopes(home, terms),
             home.limits,

@@ -7,8 +7,6 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Protocol
 
-from homing_core.access import DeviceRole
-from homing_core.errors import UsageError
 from homing_crypto.audit.records import CONSOLE
 from homing_proto.codec.access import decode_device_role
 from homing_proto.codec.nodes import encode_load, encode_served_model
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     import grpc
+    from homing_core.access import DeviceRole
     from homing_crypto.trust import TrustStore
 
     from homing_node.describe import NodeFacts
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     Context = grpc.aio.ServicerContext[Any, Any]
 
 MOST_PAIRING_SECONDS = 180
-_PAIRABLE = frozenset({DeviceRole.OWNER, DeviceRole.MEMBER, DeviceRole.GUEST})
 
 
 class Pairing(Protocol):
@@ -101,9 +99,6 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         """Open the pairing server; it closes when this stream is given up."""
         del context
         role = decode_device_role(request.role)
-        if role not in _PAIRABLE:
-            msg = "a device is paired as owner, member or guest"
-            raise UsageError(msg, "Choose one of them.")
         seconds = min(request.seconds or MOST_PAIRING_SECONDS, MOST_PAIRING_SECONDS)
         async with contextlib.aclosing(self._pairing.open(role, seconds)) as events:
             async for event in events:

@@ -10,6 +10,10 @@ _ANY_PAIRED: Final = AccessRule()
 _INFERENCE: Final = AccessRule(Scope.INFERENCE)
 _OWNER: Final = AccessRule(Scope.DEVICES, frozenset({DeviceRole.OWNER}))
 _OWNERS_EYES: Final = AccessRule(roles=frozenset({DeviceRole.OWNER}))
+_HOME: Final = AccessRule(Scope.INTRODUCE, frozenset({DeviceRole.PEER}))
+_PHONE: Final = AccessRule(
+    Scope.INFERENCE, frozenset({DeviceRole.OWNER, DeviceRole.MEMBER, DeviceRole.GUEST})
+)
 
 MAIN_RULES: Final[dict[str, AccessRule]] = {
     "/homing_proto.v1.NodeService/GetNode": _ANY_PAIRED,
@@ -28,6 +32,9 @@ MAIN_RULES: Final[dict[str, AccessRule]] = {
     "/homing_proto.v1.KeysService/RotateKey": _ANY_PAIRED,
     "/homing_proto.v1.KeysService/FinishRotation": _ANY_PAIRED,
     "/homing_proto.v1.KeysService/GetSuccessor": _ANY_PAIRED,
+    "/homing_proto.v1.PeersService/PushIntroductions": _HOME,
+    "/homing_proto.v1.PeersService/WithdrawIntroductions": _HOME,
+    "/homing_proto.v1.PeersService/ListPeers": _PHONE,
     "/grpc.health.v1.Health/Check": _ANY_PAIRED,
     "/grpc.health.v1.Health/Watch": _ANY_PAIRED,
     "/grpc.health.v1.Health/List": _ANY_PAIRED,
