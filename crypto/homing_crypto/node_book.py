@@ -18,12 +18,14 @@ from homing_crypto.nodes import (
     checked_node,
     find_node,
     in_order,
+    offered,
     succeeded,
     updated,
 )
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
     from pathlib import Path
 
     from homing_crypto.rotation import NewKey
@@ -54,7 +56,12 @@ _MIGRATIONS = (
     ) STRICT, WITHOUT ROWID
     """,
     "ALTER TABLE nodes ADD COLUMN known_as TEXT NOT NULL DEFAULT ''",
+    """
+    ALTER TABLE nodes ADD COLUMN introduced_by TEXT NOT NULL DEFAULT '';
+    ALTER TABLE nodes ADD COLUMN lease_expires_at INTEGER NOT NULL DEFAULT 0
+    """,
 )
+_PUT = f"INSERT OR REPLACE INTO nodes VALUES ({', '.join('?' * 14)})"  # noqa: S608  # question marks
 
 _log = structlog.get_logger(__name__)
 
@@ -107,7 +114,17 @@ class SqliteNodeBook:
     def remove(self, node_id: DeviceId) -> None:
         """See `NodeBook.remove`."""
         with self._database.write() as connection:
-            connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
+            connection.execute(
+                "DELETE FROM nodes WHERE id = ? OR introduced_by = ?", (node_id, node_id)
+            )
+
+    def offer(self, home_id: DeviceId, peers: Iterable[KnownNode]) -> None:
+        """See `NodeBook.offer`."""
+        with self._database.write() as connection:
+            self.get(home_id)
+            put, gone = offered(home_id, self.nodes(), peers)
+            connection.executemany("DELETE FROM nodes WHERE id = ?", [(one,) for one in gone])
+            connection.executemany(_PUT, map(_to_row, put))
 
     def note_verified(self, node_id: DeviceId, address: str, at: float) -> None:
         """See `NodeBook.note_verified`."""
@@ -131,6 +148,9 @@ class SqliteNodeBook:
         with self._database.write() as connection:
             stored = succeeded(self._read(node_id), self._read(key.id), key)
             connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
+            connection.execute(
+                "UPDATE nodes SET introduced_by = ? WHERE introduced_by = ?", (stored.id, node_id)
+            )
             return self._put(connection, stored)
 
     def begin_pairing(self, pending: PendingPairing) -> None:
@@ -166,10 +186,7 @@ class SqliteNodeBook:
     def _put(self, connection: sqlite3.Connection, node: KnownNode) -> KnownNode:
         checked = checked_node(node)
         stored = updated(self._read(node.id), checked)
-        connection.execute(
-            "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            _to_row(stored),
-        )
+        connection.execute(_PUT, _to_row(stored))
         return stored
 
 
@@ -187,6 +204,8 @@ def _to_row(node: KnownNode) -> tuple[str | bytes | float, ...]:
         float(node.last_verified_at),
         float(node.paired_at),
         node.known_as,
+        node.introduced_by,
+        node.lease_expires_at,
     )
 
 
@@ -206,6 +225,8 @@ def _from_row(row: sqlite3.Row) -> KnownNode:
                 last_verified_at=row["last_verified_at"],
                 paired_at=row["paired_at"],
                 known_as=row["known_as"],
+                introduced_by=row["introduced_by"],
+                lease_expires_at=row["lease_expires_at"],
             )
         )
     except (HomingError, ValueError, TypeError, LookupError, AttributeError) as error:

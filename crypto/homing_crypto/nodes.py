@@ -40,6 +40,10 @@ class KnownNode:
         paired_at: when it was paired.
         known_as: the key by which it knows this phone; empty for the one that this phone has had
             since before it noted this.
+        introduced_by: device id of the home that vouches for this phone there, and for the node
+            here; empty for a node that was paired directly.
+        lease_expires_at: until when that home vouches, by its clock; 0 for none. For people: the
+            node decides.
     """
 
     id: DeviceId
@@ -54,6 +58,8 @@ class KnownNode:
     last_verified_at: float = 0.0
     paired_at: float = 0.0
     known_as: str = ""
+    introduced_by: str = ""
+    lease_expires_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,19 @@ class NodeBook(Protocol):
         ...
 
     def remove(self, node_id: DeviceId) -> None:
-        """Forget a node; harmless twice."""
+        """Forget a node, and those for which it vouches; harmless twice."""
+        ...
+
+    def offer(self, home_id: DeviceId, peers: Iterable[KnownNode]) -> None:
+        """Store the peers that a home offers, instead of those that it offered before.
+
+        Nodes that were paired directly, or that another home offers, stay as they are.
+
+        Raises:
+            NotFoundError: the home is unknown.
+            InvalidDataError: a certificate is malformed.
+            IntegrityError: a certificate is another node's.
+        """
         ...
 
     def note_verified(self, node_id: DeviceId, address: str, at: float) -> None:
@@ -170,6 +188,21 @@ def updated(existing: KnownNode | None, new: KnownNode) -> KnownNode:
         paired_at=existing.paired_at,
         known_as=new.known_as or existing.known_as,
     )
+
+
+def offered(
+    home_id: DeviceId, known: Iterable[KnownNode], peers: Iterable[KnownNode]
+) -> tuple[tuple[KnownNode, ...], tuple[DeviceId, ...]]:
+    """What the book stores and forgets where a home offers these peers; see `NodeBook.offer`."""
+    before = {node.id: node for node in known}
+    put = tuple(
+        updated(before.get(peer.id), peer)
+        for peer in map(checked_node, peers)
+        if peer.id not in before or before[peer.id].introduced_by == home_id
+    )
+    kept = {peer.id for peer in put}
+    gone = (node.id for node in before.values() if node.introduced_by == home_id)
+    return put, tuple(node_id for node_id in gone if node_id not in kept)
 
 
 def succeeded(old: KnownNode | None, existing: KnownNode | None, key: NewKey) -> KnownNode:

@@ -28,13 +28,14 @@ from homing_crypto.nodes import (
     checked_node,
     find_node,
     in_order,
+    offered,
     succeeded,
     updated,
 )
 from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from homing_core.canonical import JsonValue
     from homing_core.clock import Clock
@@ -216,7 +217,17 @@ class MemoryNodeBook:
     def remove(self, node_id: DeviceId) -> None:
         """See `NodeBook.remove`."""
         with self._lock:
-            self._nodes.pop(node_id, None)
+            for node in self.nodes():
+                if node_id in {node.id, node.introduced_by}:
+                    del self._nodes[node.id]
+
+    def offer(self, home_id: DeviceId, peers: Iterable[KnownNode]) -> None:
+        """See `NodeBook.offer`."""
+        with self._lock:
+            self.get(home_id)
+            put, gone = offered(home_id, self.nodes(), peers)
+            self._nodes = {key: node for key, node in self._nodes.items() if key not in gone}
+            self._nodes |= {node.id: node for node in put}
 
     def note_verified(self, node_id: DeviceId, address: str, at: float) -> None:
         """See `NodeBook.note_verified`."""
@@ -238,6 +249,9 @@ class MemoryNodeBook:
         with self._lock:
             stored = succeeded(self._nodes.get(node_id), self._nodes.get(key.id), key)
             self._nodes.pop(node_id, None)
+            for node in self.nodes():
+                if node.introduced_by == node_id:
+                    self._nodes[node.id] = dataclasses.replace(node, introduced_by=stored.id)
             self._nodes[stored.id] = stored
             return stored
 

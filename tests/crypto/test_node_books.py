@@ -130,6 +130,58 @@ def test_a_node_with_a_new_key_keeps_all_but_its_id(book: NodeBook) -> None:
         book.succeed(UNKNOWN, NewKey(PEER.certificate, PEER.hpke.public_bytes, b""))
 
 
+def test_a_home_offers_peers_and_takes_them_back(book: NodeBook) -> None:
+    book.add(known(HOME))
+    peer = dataclasses.replace(
+        known(PEER, "friend", Place.PEER), introduced_by=HOME.device_id, lease_expires_at=500
+    )
+    book.offer(HOME.device_id, [peer])
+    assert book.get(PEER.device_id) == peer
+    book.note_verified(PEER.device_id, "10.0.0.7:7443", 150.0)
+    book.offer(HOME.device_id, [dataclasses.replace(peer, lease_expires_at=900, paired_at=200.0)])
+    renewed = book.get(PEER.device_id)
+    assert (renewed.lease_expires_at, renewed.last_good_address) == (900, "10.0.0.7:7443")
+    assert renewed.paired_at == 100.0
+    book.offer(HOME.device_id, [])
+    assert [node.id for node in book.nodes()] == [HOME.device_id]
+
+
+def test_an_offer_touches_no_node_that_was_paired_directly_or_by_another_home(
+    book: NodeBook,
+) -> None:
+    book.add(known(HOME))
+    book.add(known(THIRD, "other home"))
+    direct = book.add(known(PEER, "friend", Place.PEER))
+    by_home = dataclasses.replace(direct, name="liar", introduced_by=HOME.device_id)
+    book.offer(HOME.device_id, [by_home])
+    assert book.get(PEER.device_id) == direct
+    book.offer(
+        HOME.device_id,
+        [dataclasses.replace(by_home, id=THIRD.device_id, certificate_der=THIRD.certificate.der)],
+    )
+    assert book.get(THIRD.device_id).name == "other home"
+    book.remove(PEER.device_id)
+    book.offer(HOME.device_id, [by_home])
+    book.offer(THIRD.device_id, [dataclasses.replace(by_home, introduced_by=THIRD.device_id)])
+    assert book.get(PEER.device_id).introduced_by == HOME.device_id
+    book.add(direct)
+    book.offer(HOME.device_id, [])
+    assert book.get(PEER.device_id).introduced_by == ""
+
+
+def test_peers_go_with_the_home_that_vouches_for_them(book: NodeBook) -> None:
+    book.add(known(HOME))
+    peer = dataclasses.replace(known(PEER, "friend", Place.PEER), introduced_by=HOME.device_id)
+    book.offer(HOME.device_id, [peer])
+    key = NewKey(THIRD.certificate, THIRD.hpke.public_bytes, THIRD.hpke_signature)
+    book.succeed(HOME.device_id, key)
+    assert book.get(PEER.device_id).introduced_by == THIRD.device_id
+    book.remove(THIRD.device_id)
+    assert book.nodes() == ()
+    with pytest.raises(NotFoundError):
+        book.offer(THIRD.device_id, [peer])
+
+
 def test_a_certificate_of_another_node_is_refused(book: NodeBook) -> None:
     with pytest.raises(IntegrityError):
         book.add(dataclasses.replace(known(HOME), certificate_der=PEER.certificate.der))
