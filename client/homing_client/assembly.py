@@ -20,7 +20,7 @@ from homing_agent.runtime.model_source import CatalogSource, Wanted
 from homing_agent.runtime.paths import make_private
 from homing_agent.tools.builtin import builtin_tools, local_zone
 from homing_crypto.approvals import sign_approval
-from homing_crypto.identity import DeviceIdentity
+from homing_crypto.keyring_file import KeyRing
 from homing_crypto.node_book import NODE_BOOK_FILE, SqliteNodeBook
 from homing_discovery.browser import ZeroconfBrowser
 from homing_inference.catalog.store import Store
@@ -31,6 +31,7 @@ from homing_client.audit_watch import RecordWatch
 from homing_client.background import Background
 from homing_client.homes import HomeLinks
 from homing_client.key_place import IDENTITY_FOLDER
+from homing_client.keys import PhoneKeys
 from homing_client.local_engine import LocalEngine
 from homing_client.model_choice import expected_name
 from homing_client.sessions import Sessions
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from homing_core.approvals import ApprovalStatement, SignedApproval
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
+    from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import NodeBook
     from homing_crypto.vault import KeyVault
 
@@ -77,7 +79,7 @@ class Setting:
 class Assembly:
     """A phone's parts. Nothing of it runs yet."""
 
-    identity: DeviceIdentity
+    keys: PhoneKeys
     book: NodeBook
     homes: HomeLinks
     browser: ZeroconfBrowser | None
@@ -88,6 +90,11 @@ class Assembly:
     agent: Agent
     sessions: Sessions
     records: Records
+
+    @property
+    def identity(self) -> DeviceIdentity:
+        """The phone's present one."""
+        return self.keys.current
 
 
 async def assemble(
@@ -111,11 +118,10 @@ async def assemble(
     folder = setting.paths.data_dir
     data = _data_folder(setting)
     make_private(data)
-    identity = await asyncio.to_thread(
-        DeviceIdentity.load_or_create, folder / IDENTITY_FOLDER, clock, setting.vault
-    )
+    ring = await asyncio.to_thread(KeyRing, folder / IDENTITY_FOLDER, clock, setting.vault)
     book = SqliteNodeBook(folder / NODE_BOOK_FILE)
     stack.callback(book.close)
+    keys = PhoneKeys(ring, book, clock)
     journal = SqliteJournal.open(folder / "journal.db")
     stack.callback(journal.close)
     alarms = AlarmStore.open(folder / "alarms.db")
@@ -123,7 +129,7 @@ async def assemble(
     ringer = Ringer(alarms, default_notifier(show_alarm), clock, local_zone())
     home = config.home
     browser = ZeroconfBrowser(interfaces=home.mdns_interfaces) if home.mdns else None
-    homes = HomeLinks(identity, book, home, browser, clock)
+    homes = HomeLinks(keys, book, home, browser, clock)
     stack.push_async_callback(homes.close)
     expected = expected_name(config.model.name, stand_in=config.model.stand_in)
     states = folder / "states"
@@ -138,14 +144,14 @@ async def assemble(
             registry=registry,
             journal=journal,
             homes=homes,
-            signer=_DeviceSigner(identity),
+            signer=_DeviceSigner(keys),
             clock=clock,
             limits=Limits(pick_s=home.reach_seconds + _PICK_MARGIN_S),
         )
     )
     sessions = Sessions(agent, touched)
     return Assembly(
-        identity=identity,
+        keys=keys,
         book=book,
         homes=homes,
         browser=browser,
@@ -173,6 +179,7 @@ def _records(
     stack.push_async_callback(background.close, 0.0)
     watch = RecordWatch(heads, setting.clock, background.run)
     homes.subscribe(watch.seen)
+    homes.follow(heads.succeed)
     return Records(book, heads, watch, homes, setting.clock, touched)
 
 
@@ -197,14 +204,14 @@ def _catalog(model: ModelSection, expected: str, states: Path) -> CatalogSource:
 
 
 class _DeviceSigner:
-    """The device's key, as far as approvals go."""
+    """The device's present key, as far as approvals go."""
 
-    def __init__(self, identity: DeviceIdentity) -> None:
-        self._identity = identity
+    def __init__(self, keys: PhoneKeys) -> None:
+        self._keys = keys
 
     @property
     def device(self) -> DeviceId:
-        return self._identity.device_id
+        return self._keys.current.device_id
 
     def sign(self, statement: ApprovalStatement) -> SignedApproval:
-        return sign_approval(self._identity, statement)
+        return sign_approval(self._keys.current, statement)

@@ -123,6 +123,23 @@ class PrivacySection:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysSection:
+    """`[keys]`: this phone's key.
+
+    Attributes:
+        rotate_days: days after which a new key is made by itself; 0 never.
+    """
+
+    rotate_days: float = 365.0
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        if not (self.rotate_days == 0 or 1 <= self.rotate_days <= 36_500):  # noqa: PLR2004  # a century
+            msg = "keys.rotate_days is not between 1 and 36500; 0 means never"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True)
 class ClientConfig:
     """The whole file."""
 
@@ -130,6 +147,7 @@ class ClientConfig:
     model: ModelSection = field(default_factory=ModelSection)
     home: HomeSection = field(default_factory=HomeSection)
     privacy: PrivacySection = field(default_factory=PrivacySection)
+    keys: KeysSection = field(default_factory=KeysSection)
 
     @property
     def sensitivity(self) -> Sensitivity:

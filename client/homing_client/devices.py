@@ -17,10 +17,10 @@ from homing_client.rpc.devices_calls import DevicesCalls
 if TYPE_CHECKING:
     from homing_core.ids import DeviceId
     from homing_core.limit_words import LimitChange
-    from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import NodeBook
 
     from homing_client.homes import HomeLinks
+    from homing_client.keys import Keys
     from homing_client.link import NodeLink
     from homing_client.rpc.devices_calls import DeviceRow
 
@@ -50,14 +50,14 @@ class HomeDevices:
     node, and raises `HomingError`.
 
     Args:
-        identity: this phone's.
+        keys: this phone's.
         homes: the way to the nodes.
         book: the nodes it is paired with.
     """
 
-    def __init__(self, identity: DeviceIdentity, homes: HomeLinks, book: NodeBook) -> None:
+    def __init__(self, keys: Keys, homes: HomeLinks, book: NodeBook) -> None:
         """Keep where to look."""
-        self._identity = identity
+        self._keys = keys
         self._homes = homes
         self._book = book
 
@@ -82,7 +82,7 @@ class HomeDevices:
         calls = await self._calls(await self._owned(node))
         known = await calls.devices()
         device = match_prefix([row.id for row in known], prefix)
-        if device == self._identity.device_id:
+        if device == self._keys.current.device_id:
             return await self._leave(link)
         return self._of(link, await calls.revoke(device, secret))
 
@@ -105,17 +105,17 @@ class HomeDevices:
         return self._of(link, (await calls.grant(row.id, row.role, row.scopes, limits, secret),))
 
     async def _leave(self, link: NodeLink) -> NodeDevices:
-        gone = await (await self._calls(link)).revoke(self._identity.device_id)
+        gone = await (await self._calls(link)).revoke(self._keys.current.device_id)
         await asyncio.to_thread(self._book.remove, link.node.id)
         await self._homes.links()
         return self._of(link, gone)
 
     def _is_own(self, prefix: str) -> bool:
         wanted = prefix.strip().lower()
-        return len(wanted) >= _MIN_PREFIX and wanted == self._identity.device_id[: len(wanted)]
+        return len(wanted) >= _MIN_PREFIX and wanted == self._keys.current.device_id[: len(wanted)]
 
     def _of(self, link: NodeLink, devices: tuple[DeviceRow, ...]) -> NodeDevices:
-        return NodeDevices(link.node.name, self._identity.device_id, devices)
+        return NodeDevices(link.node.name, self._keys.current.device_id, devices)
 
     async def _calls(self, link: NodeLink) -> DevicesCalls:
         return DevicesCalls(await link.channel(_REACH_S))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from homing_agent.runtime.logs import get_logger
 from homing_core.addresses import Address, parse_address
 from homing_core.errors import HomingError, InvalidDataError, UnavailableError
 from homing_core.provenance import Sensitivity
@@ -23,13 +24,17 @@ if TYPE_CHECKING:
     from homing_agent.ports import Need
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
-    from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
     from homing_discovery.boundaries import Browser
 
     from homing_client.config import HomeSection
+    from homing_client.keys import Keys
     from homing_client.link import Verified
 
+_log = get_logger(__name__)
+
+_RENEW_S = 10.0
+"""Deadline of each call that tells a node of a new key, in seconds."""
 _FAREWELL_S = 1.0
 """How long closing waits for what is still to be told to nodes."""
 
@@ -38,7 +43,7 @@ class HomeLinks:
     """All paired nodes; implements `homing_agent.ports.Homes`.
 
     Args:
-        identity: this phone's.
+        keys: this phone's.
         book: the nodes it is paired with.
         settings: `[home]` of the configuration.
         browser: hints by mDNS; None where that is off.
@@ -48,7 +53,7 @@ class HomeLinks:
 
     def __init__(  # noqa: PLR0913, PLR0917  # each is another collaborator
         self,
-        identity: DeviceIdentity,
+        keys: Keys,
         book: NodeBook,
         settings: HomeSection,
         browser: Browser | None,
@@ -56,7 +61,7 @@ class HomeLinks:
         resume_s: float = RESUME_S,
     ) -> None:
         """Nothing is dialled yet."""
-        self._identity = identity
+        self._keys = keys
         self._book = book
         self._settings = settings
         self._browser = browser
@@ -66,10 +71,15 @@ class HomeLinks:
         self._static = tuple(parse_address(text) for text in settings.addresses)
         self._background = Background()
         self._listeners: list[Callable[[NodeLink, Verified], None]] = []
+        self._followers: list[Callable[[DeviceId, DeviceId], None]] = []
 
     def subscribe(self, listener: Callable[[NodeLink, Verified], None]) -> None:
         """Call this whenever a node has proven itself; it must return at once."""
         self._listeners.append(listener)
+
+    def follow(self, follower: Callable[[DeviceId, DeviceId], None]) -> None:
+        """Call this with a node's old and new id whenever one has replaced its key."""
+        self._followers.append(follower)
 
     async def pick(self, need: Need) -> HomeRemote:
         """The first node, home before peers, that answers and may have the data.
@@ -149,19 +159,35 @@ class HomeLinks:
         def candidates() -> tuple[Address, ...]:
             return self._candidates(link.node)
 
-        link = NodeLink(node, self._identity, self._book, candidates, self._clock)
+        link = NodeLink(node, self._keys, self._book, candidates, self._clock)
         link.on_verified = self._verified
+        link.on_succeeded = self._succeeded
         return link
 
     def _verified(self, link: NodeLink, verified: Verified) -> None:
+        if link.behind:
+            self._background.run(_renew(link))
         for listener in self._listeners:
             listener(link, verified)
+
+    def _succeeded(self, old: DeviceId, new: DeviceId) -> None:
+        if (link := self._links.pop(old, None)) is not None:
+            self._links[new] = link
+        for follower in self._followers:
+            follower(old, new)
 
     def _candidates(self, node: KnownNode) -> tuple[Address, ...]:
         hints = self._browser.hints(instance_token(node.id)) if self._browser else ()
         last_good = _readable((node.last_good_address,))
         static = (*self._static, *_readable(node.addresses))
         return AddressBook(last_good, static).candidates(hints)
+
+
+async def _renew(link: NodeLink) -> None:
+    try:
+        await link.renew(_RENEW_S)
+    except HomingError as error:  # tried again whenever the node is called
+        _log.info("link.not_renewed", node=link.node.id, code=error.code.value, what=error.what)
 
 
 def _readable(texts: Iterable[str]) -> tuple[Address, ...]:

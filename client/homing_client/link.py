@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
-from homing_core.errors import HomingError, IntegrityError, UnavailableError, UnpairedError
+from homing_core.errors import (
+    HomingError,
+    IntegrityError,
+    InvalidDataError,
+    NotFoundError,
+    UnavailableError,
+    UnpairedError,
+)
 from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
-from homing_crypto.presence import is_there
 
-from homing_client.dial_failures import explain
-from homing_client.rpc.node_calls import NobodyListensError, NodeCalls, ShutOutError
+from homing_client.dialling import LEAST_S, Dialler
+from homing_client.rpc.keys_calls import KeysCalls
+from homing_client.rpc.node_calls import NobodyListensError, NodeCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,9 +34,11 @@ if TYPE_CHECKING:
     import grpc.aio
     from homing_core.addresses import Address
     from homing_core.clock import Clock
+    from homing_core.ids import DeviceId
     from homing_core.nodes import NodeInfo
-    from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
+
+    from homing_client.keys import Keys
 
 _log = structlog.get_logger(__name__)
 
@@ -42,7 +51,8 @@ _DOWN_S = 3.0
 forgotten the answer anyway."""
 _PAUSES_S = (0.1, 0.25, 0.5, 1.0)
 """Waits between such attempts; the last one repeats."""
-_LEAST_S = 0.1
+_FOLLOW_S = 3.0
+"""Deadline for learning a node's new key, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ class NodeLink:
 
     Args:
         node: as the book knows it.
-        identity: this phone's.
+        keys: this phone's.
         book: where a verified address is noted.
         candidates: the addresses to try now, best first.
         clock: for the moment of verification.
@@ -75,28 +85,31 @@ class NodeLink:
     Attributes:
         node: as the book knows it.
         on_verified: called whenever the node has proven itself; it must return at once.
+        on_succeeded: called with the node's old and new id when it has replaced its key.
     """
 
     def __init__(
         self,
         node: KnownNode,
-        identity: DeviceIdentity,
+        keys: Keys,
         book: NodeBook,
         candidates: Callable[[], Iterable[Address]],
         clock: Clock,
     ) -> None:
         """Nothing is dialled yet."""
         self.on_verified: Callable[[NodeLink, Verified], None] | None = None
+        self.on_succeeded: Callable[[DeviceId, DeviceId], None] | None = None
         self.node = node
-        self._identity = identity
+        self._keys = keys
+        self._used = keys.current
         self._book = book
         self._candidates = candidates
         self._clock = clock
-        self._certificate = check_certificate(node.certificate_der)
         self._channel: grpc.aio.Channel | None = None
         self._address = ""
         self._noted = ("", 0.0)
         self._dialling = asyncio.Lock()
+        self._outlived: list[grpc.aio.Channel] = []
 
     async def verify(self, timeout_s: float) -> Verified:
         """Prove that the node answers, over the connection at hand or a new one.
@@ -113,6 +126,8 @@ class NodeLink:
         deadline = time.monotonic() + timeout_s
         async with self._dialling:
             verified = await self._verify_within(deadline)
+            if verified.info.id != self.node.id:
+                await self._follow(verified)
         await self._note(verified)
         if self.on_verified is not None:
             self.on_verified(self, verified)
@@ -129,7 +144,7 @@ class NodeLink:
         while True:
             left = deadline - time.monotonic()
             try:
-                return await self.verify(max(min(left, _ATTEMPT_S), _LEAST_S))
+                return await self.verify(max(min(left, _ATTEMPT_S), LEAST_S))
             except UnavailableError as error:
                 pause = next(pauses, _PAUSES_S[-1])
                 down = isinstance(error, NobodyListensError)
@@ -156,10 +171,52 @@ class NodeLink:
         async with self._dialling:
             await self._drop()
 
+    @property
+    def behind(self) -> bool:
+        """Whether the node, called just now, knows this phone by an earlier key."""
+        present = self._keys.current.device_id
+        return self._used.device_id != present or self.node.known_as not in {"", present}
+
+    async def renew(self, timeout_s: float) -> None:
+        """Let the node know this phone by its present key; harmless if it does.
+
+        What runs over the old connection goes on there. A kill at any point is made up for by
+        doing it again: an earlier key that the node refuses is not tried twice (`Keys.for_node`).
+
+        Args:
+            timeout_s: deadline of each call, in seconds.
+
+        Raises:
+            HomingError: the node was not reached or refused; it is still called with the old key.
+        """
+        async with self._dialling:
+            if self._channel is None or not self.behind:
+                return
+            old, new = self._used, self._keys.current
+            channel = self._channel
+            if old.device_id != new.device_id:
+                await KeysCalls(channel, timeout_s).rotate(self.node, old, new)
+                certificate = check_certificate(self.node.certificate_der)
+                channel = client_channel(self._address, new, certificate)
+            try:
+                await KeysCalls(channel, timeout_s).finish()
+            except HomingError:
+                if channel is not self._channel:
+                    await channel.close()
+                raise
+            if channel is not self._channel:
+                self._outlived.append(self._channel)
+                self._channel, self._used = channel, new
+            await self._keys.told(self.node, new.device_id)
+            self.node = replace(self.node, known_as=new.device_id)
+        _log.info("link.renewed", node=self.node.id, key=new.device_id)
+
     async def _drop(self) -> None:
         channel, self._channel = self._channel, None
-        if channel is not None:
-            await channel.close()
+        for one in (*self._outlived, channel):
+            if one is not None:
+                await one.close()
+        self._outlived.clear()
 
     async def _verify_within(self, deadline: float) -> Verified:
         if self._channel is not None:
@@ -176,10 +233,7 @@ class NodeLink:
 
     async def _ask(self, channel: grpc.aio.Channel, address: str, timeout_s: float) -> Verified:
         started = time.monotonic()
-        info = await NodeCalls(channel).get_node(max(timeout_s, _LEAST_S))
-        if info.id != self.node.id:
-            msg = f"the computer at {address} says that it is another node"
-            raise IntegrityError(msg, "Pair again if the node was set up anew.")
+        info = await NodeCalls(channel).get_node(max(timeout_s, LEAST_S))
         return Verified(info, address, self._clock.now(), (time.monotonic() - started) * 1000)
 
     async def _note(self, verified: Verified) -> None:
@@ -201,44 +255,39 @@ class NodeLink:
             raise UnavailableError(
                 msg, "Join its network, or name one under [home] addresses in the configuration."
             )
-        channels = {
-            address: client_channel(str(address), self._identity, self._certificate)
-            for address in addresses
-        }
-        failures: dict[Address, HomingError] = {}
-
-        async def attempt(address: Address) -> Address | None:
-            left = deadline - time.monotonic()
+        first: UnpairedError | None = None
+        for identity in self._keys.for_node(self.node):
+            dialler = Dialler(self.node, identity, self._ask, self._address)
             try:
-                answers[address] = await self._ask(channels[address], str(address), left)
-            except HomingError as error:
-                failures[address] = error
-                return None
-            return address
+                found = await dialler.dial(addresses, deadline)
+            except UnpairedError as error:  # it may know this phone by another of its keys
+                first = first or error
+                continue
+            self._channel, self._address, self._used = found.channel, found.address, identity
+            return found.answer
+        raise first or UnavailableError(f"{self.node.name} does not answer", "Try again.")
 
-        answers: dict[Address, Verified] = {}
-        tasks = [asyncio.ensure_future(attempt(address)) for address in addresses]
-        winner: Address | None = None
+    async def _follow(self, verified: Verified) -> None:
+        """The node has proven the key that the book knows, and says that it has another now."""
+        old, channel = self.node, self._channel
         try:
-            for finished in asyncio.as_completed(tasks):
-                winner = await finished
-                if winner is not None:
-                    self._channel, self._address = channels[winner], str(winner)
-                    return answers[winner]
-            raise await self._explain(failures, deadline)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for address, channel in channels.items():
-                if address != winner:
-                    await channel.close()
+            if channel is None:
+                raise _another_node(verified)
+            key = await KeysCalls(channel, _FOLLOW_S).successor(old)
+            if key is None or key.id != verified.info.id:
+                raise _another_node(verified)
+            self.node = await asyncio.to_thread(self._book.succeed, old.id, key)
+        except (IntegrityError, InvalidDataError, NotFoundError) as error:
+            await self._drop()
+            raise _another_node(verified) from error
+        except HomingError:
+            await self._drop()
+            raise
+        _log.info("link.node_has_new_key", node=self.node.id, before=old.id)
+        if self.on_succeeded is not None:
+            self.on_succeeded(old.id, self.node.id)
 
-    async def _explain(self, failures: dict[Address, HomingError], deadline: float) -> HomingError:
-        shut_out = [a for a, error in failures.items() if isinstance(error, ShutOutError)]
-        alive = False
-        for address in shut_out:
-            left = max(deadline - time.monotonic(), _LEAST_S)
-            alive = alive or await is_there(str(address), self._certificate, left)
-        named = {str(address): error for address, error in failures.items()}
-        return explain(self.node.name, named, self._address, knows_us_not=alive)
+
+def _another_node(verified: Verified) -> IntegrityError:
+    msg = f"the computer at {verified.address} says that it is another node"
+    return IntegrityError(msg, "Pair again if the node was set up anew.")

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_core.provenance import Sensitivity
     from homing_core.tools import ToolSpec
-    from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
 
     from homing_client.config import ClientConfig
     from homing_client.homes import HomeLinks
+    from homing_client.keys import Keys
     from homing_client.link import NodeLink, Verified
     from homing_client.local_engine import LocalEngine
     from homing_client.readiness import Readiness
@@ -72,7 +72,7 @@ class PhoneParts:
     """What a `Phone` is made of.
 
     Attributes:
-        identity: this device's.
+        keys: this device's.
         book: nodes it is paired with.
         homes: the way to them.
         registry: its tools.
@@ -86,7 +86,7 @@ class PhoneParts:
         stop: asks the process to leave.
     """
 
-    identity: DeviceIdentity
+    keys: Keys
     book: NodeBook
     homes: HomeLinks
     registry: Registry
@@ -129,7 +129,7 @@ class Phone:
             ready=parts.readiness.ready,
             activity=parts.readiness.activity,
             error=parts.readiness.error,
-            device_id=parts.identity.device_id,
+            device_id=parts.keys.current.device_id,
             idle_seconds=parts.idle_seconds,
             running=parts.sessions.running,
             wanted_model=canonical_model(parts.config.model.name),
@@ -151,7 +151,7 @@ class Phone:
         parts.touch()
         node = await pair_with(
             link,
-            identity=parts.identity,
+            identity=parts.keys.current,
             book=parts.book,
             name=device_name or parts.config.phone.name or default_name(),
             clock=parts.clock,

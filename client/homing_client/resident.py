@@ -21,11 +21,13 @@ from homing_discovery.watcher import SystemNetworkWatcher
 from homing_client.assembly import Setting, assemble
 from homing_client.background import running
 from homing_client.devices import HomeDevices
+from homing_client.key_desk import KeyDesk
 from homing_client.pairing import resume_pairings
 from homing_client.phone import Phone, PhoneParts
 from homing_client.readiness import BringUp, Happening, Readiness
 from homing_client.rpc.audit_service import add_phone_audit_service
 from homing_client.rpc.phone_devices import add_phone_devices
+from homing_client.rpc.phone_keys import add_phone_keys
 from homing_client.rpc.phone_service import add_phone_service
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ _log = get_logger(__name__)
 _LOOK_S = 5.0
 """How often it is looked whether the process is idle."""
 _GRACE_S = 1.0
+_KEYS_LOOK_S = 6 * 60 * 60.0
+"""How often it is looked whether the key is old, and whether older ones are needed."""
 
 
 class Resident:
@@ -101,7 +105,7 @@ class Resident:
         parts = await assemble(stack, setting, self._touch, self._show_alarm)
         phone = Phone(
             PhoneParts(
-                identity=parts.identity,
+                keys=parts.keys,
                 book=parts.book,
                 homes=parts.homes,
                 registry=parts.registry,
@@ -139,6 +143,7 @@ class Resident:
             resume_pairings(identity=parts.identity, book=parts.book, clock=self._setting.clock),
             _on_network_change(parts.homes, watcher, bring_up),
             self._leave_when_idle(parts, stop),
+            _keep_keys(parts, self._setting.config.keys.rotate_days),
         ]
         if parts.browser is not None:
             work.append(follow_network(parts.browser, watcher))
@@ -171,8 +176,13 @@ def _services(
     parts: Assembly, touch: Callable[[], None]
 ) -> list[Callable[[grpc.aio.Server], None]]:
     """Further services of the local socket."""
-    devices = HomeDevices(parts.identity, parts.homes, parts.book)
-    return [add_phone_audit_service(parts.records), add_phone_devices(devices, touch)]
+    devices = HomeDevices(parts.keys, parts.homes, parts.book)
+    desk = KeyDesk(parts.keys, parts.homes, parts.book, touch)
+    return [
+        add_phone_audit_service(parts.records),
+        add_phone_devices(devices, touch),
+        add_phone_keys(desk),
+    ]
 
 
 @contextlib.asynccontextmanager
@@ -192,6 +202,15 @@ async def _listening(
         # First the path, so that nobody comes any more, then whoever is still being answered.
         path.unlink(missing_ok=True)
         await server.stop(_GRACE_S)
+
+
+async def _keep_keys(parts: Assembly, rotate_days: float) -> None:
+    """Replace the key when it is old enough, and destroy what nobody needs any more."""
+    while True:
+        with contextlib.suppress(HomingError):  # the disk may do better next time
+            await parts.keys.tidy()
+            await parts.keys.keep_fresh(rotate_days)
+        await asyncio.sleep(_KEYS_LOOK_S)
 
 
 async def _on_network_change(

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_client.keys import OneKey
 from homing_client.link import NodeLink
 from homing_core.addresses import parse_address
 from homing_core.clock import SystemClock
@@ -63,7 +64,7 @@ class Dialling:
         self.book = MemoryNodeBook()
         self.book.add(node)
         self.addresses = list(addresses or node.addresses)
-        self.link = NodeLink(node, phone, self.book, self._candidates, SystemClock())
+        self.link = NodeLink(node, OneKey(phone), self.book, self._candidates, SystemClock())
 
     def _candidates(self) -> list[Address]:
         return [parse_address(text) for text in self.addresses]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from homing_client.config import HomeSection
 from homing_client.homes import HomeLinks
+from homing_client.keys import OneKey
 from homing_core.access import DeviceRole, Scope
 from homing_core.clock import SystemClock
 from homing_core.errors import HomingError, NotFoundError
@@ -224,7 +225,7 @@ async def home_links(
     for node in nodes:
         book.add(node)
     section = settings or HomeSection(mdns=False, reach_seconds=5.0)
-    links = HomeLinks(phone, book, section, browser, SystemClock(), resume_s)
+    links = HomeLinks(OneKey(phone), book, section, browser, SystemClock(), resume_s)
     try:
         yield links, book
     finally:

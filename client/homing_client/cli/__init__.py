@@ -13,6 +13,7 @@ from homing_client.cli import (
     audit_command,
     chat_command,
     devices_command,
+    forget_command,
     keys_command,
     models_command,
     nodes_command,
@@ -57,6 +58,7 @@ def _root(
 ask_command.register(app)
 chat_command.register(app)
 pair_command.register(app)
+forget_command.register(nodes_command.nodes)
 nodes_command.register(app)
 audit_command.register(app)
 devices_command.register(app)

@@ -25,15 +25,26 @@ _EXAMPLES = """
 homing nodes
 
 homing nodes --no-check --json
+
+homing nodes forget attic
 """
+nodes = typer.Typer(rich_markup_mode="rich")
+"""Commands about nodes; each module of them adds its own."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("nodes", epilog=_EXAMPLES)(nodes)
+    """Add the group."""
+    app.add_typer(
+        nodes,
+        name="nodes",
+        help="Show the nodes that this phone is paired with, or forget one.",
+        epilog=_EXAMPLES,
+    )
 
 
-def nodes(
+@nodes.callback(invoke_without_command=True)
+def group(
+    context: typer.Context,
     *,
     check: Annotated[
         bool, typer.Option("--check/--no-check", help="Call each node to see whether it answers.")
@@ -42,8 +53,27 @@ def nodes(
     data_dir: DataDir = None,
     config: ConfigFile = None,
 ) -> None:
-    """Show the nodes that this phone is paired with."""
-    asyncio.run(_nodes(Setup(data_dir, config), check=check, as_json=as_json))
+    """Show the nodes that this phone is paired with. Without a further word: list."""
+    setup = Setup(data_dir, config)
+    context.obj = setup
+    if context.invoked_subcommand is None:
+        asyncio.run(_nodes(setup, check=check, as_json=as_json))
+
+
+@nodes.command("list", epilog="Example: [bold]homing nodes list --no-check[/bold]")
+def list_nodes(
+    context: typer.Context,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Call each node to see whether it answers.")
+    ] = True,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    config: ConfigFile = None,
+) -> None:
+    """Show the nodes, home before peers."""
+    setup = Setup(data_dir, config).or_else(context.obj)
+    asyncio.run(_nodes(setup, check=check, as_json=as_json))
 
 
 async def _nodes(setup: Setup, *, check: bool, as_json: bool) -> None:

@@ -63,6 +63,17 @@ class Setup:
     stand_in: bool = False
     model: str | None = None
 
+    def or_else(self, other: object) -> Setup:
+        """What is not said here, from the command around this one."""
+        if not isinstance(other, Setup):
+            return self
+        return Setup(
+            self.data_dir or other.data_dir,
+            self.config or other.config,
+            self.stand_in or other.stand_in,
+            self.model if self.model is not None else other.model,
+        )
+
     @property
     def paths(self) -> ProgramPaths:
         """The phone's places."""

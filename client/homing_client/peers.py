@@ -1,0 +1,96 @@
+"""Peers that a home has lent to this phone: learned from the home, kept as long as it offers them.
+
+The phone asks now and then, when the home answers anyway. What may go to a peer is decided where
+every step's node is picked; a peer is never asked for peers of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from homing_core.access import DeviceRole
+from homing_core.errors import HomingError, NotFoundError
+from homing_core.tools import Place
+from homing_crypto.nodes import KnownNode
+
+from homing_client.rpc.peers_calls import list_peers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from homing_core.clock import Clock
+    from homing_core.ids import DeviceId
+    from homing_crypto.nodes import NodeBook
+
+    from homing_client.link import NodeLink, Verified
+    from homing_client.rpc.peers_calls import OfferedPeer
+
+EVERY_S: Final = 180.0
+"""A home is asked this often at most, in seconds."""
+_REACH_S: Final = 5.0
+
+_log = structlog.get_logger(__name__)
+
+
+class PeerKeeper:
+    """Keeps the peers that homes offer. Belongs to one event loop.
+
+    Args:
+        book: the nodes that this phone knows.
+        clock: wall time, and for how long ago a home was asked.
+        background: begins work that nobody waits for.
+        every_s: how often a home is asked at most, in seconds.
+    """
+
+    def __init__(
+        self,
+        book: NodeBook,
+        clock: Clock,
+        background: Callable[[Coroutine[object, object, None]], None],
+        every_s: float = EVERY_S,
+    ) -> None:
+        """Nobody was asked yet."""
+        self._book = book
+        self._clock = clock
+        self._background = background
+        self._every_s = every_s
+        self._asked: dict[DeviceId, float] = {}
+
+    def seen(self, link: NodeLink, verified: Verified) -> None:
+        """A node answered: ask it for its peers, if it is a home and if it is time."""
+        del verified
+        home = link.node.place is Place.HOME and not link.node.introduced_by
+        now, last = self._clock.monotonic(), self._asked.get(link.node.id)
+        if home and (last is None or now - last >= self._every_s):
+            self._asked[link.node.id] = now
+            self._background(self._ask(link))
+
+    async def _ask(self, link: NodeLink) -> None:
+        home = link.node
+        try:
+            offered = await list_peers(await link.channel(_REACH_S))
+            entries = [_entry(home, peer, self._clock.now()) for peer in offered]
+            await asyncio.to_thread(self._book.offer, home.id, entries)
+        except NotFoundError:  # an older node, or it was forgotten meanwhile
+            return
+        except HomingError as error:
+            self._asked.pop(home.id, None)
+            _log.info("peers.not_asked", node=home.id, code=error.code.value, what=error.what)
+
+
+def _entry(home: KnownNode, peer: OfferedPeer, now: float) -> KnownNode:
+    return KnownNode(
+        id=peer.id,
+        certificate_der=peer.certificate_der,
+        hpke_public_key=b"",
+        name=peer.name,
+        place=Place.PEER,
+        role=DeviceRole.GUEST,
+        scopes=peer.scopes,
+        addresses=peer.addresses,
+        paired_at=now,
+        introduced_by=home.id,
+        lease_expires_at=peer.lease_expires_at,
+    )
