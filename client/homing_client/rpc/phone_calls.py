@@ -80,6 +80,9 @@ class NodeRow:
     role: DeviceRole
     models: tuple[ServedModel, ...]
     error: HomingError | None
+    introduced_by: str = ""
+    introduced_by_name: str = ""
+    lease_expires_at: int = 0
 
 
 class AskStream:
@@ -214,4 +217,7 @@ def _node_row(node: phone_pb2.KnownNode) -> NodeRow:
         role=decode_device_role(node.role),
         models=tuple(decode_served_model(model) for model in node.models),
         error=decode_error(node.error) if node.HasField("error") else None,
+        introduced_by=node.introduced_by,
+        introduced_by_name=clean_label(node.introduced_by_name, fallback=""),
+        lease_expires_at=node.lease_expires_at,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
@@ -23,7 +24,7 @@ from homing_client.rpc.phone_codec import (
 from homing_client.rpc.phone_events import encode_event
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     from homing_agent.request import AskInput
 
@@ -99,7 +100,10 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
         """The nodes, called or as remembered."""
         async with _clear_end(context):
             reports = await self._phone.nodes(check=request.check)
-            return phone_pb2.ListNodesResponse(nodes=[_encode_report(one) for one in reports])
+            names: dict[str, str] = {one.node.id: one.node.name for one in reports}
+            return phone_pb2.ListNodesResponse(
+                nodes=[_encode_report(one, names) for one in reports]
+            )
 
     async def ListPhoneTools(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.ListPhoneToolsRequest, context: Context
@@ -160,7 +164,10 @@ async def _clear_end(context: Context) -> AsyncGenerator[None]:
         await context.abort(*status_parts(fault))
 
 
-def _encode_report(report: NodeReport) -> phone_pb2.KnownNode:
+def _encode_report(
+    report: NodeReport, names: Mapping[str, str] = MappingProxyType({})
+) -> phone_pb2.KnownNode:
+    """A node, and who vouches for it by the name that the phone has for that."""
     node, verified = report.node, report.verified
     return phone_pb2.KnownNode(
         node_id=node.id,
@@ -173,4 +180,7 @@ def _encode_report(report: NodeReport) -> phone_pb2.KnownNode:
         role=encode_device_role(verified.info.role if verified else node.role),
         models=[encode_served_model(model) for model in verified.info.models] if verified else [],
         error=encode_error(report.error) if report.error else None,
+        introduced_by=node.introduced_by,
+        introduced_by_name=names.get(node.introduced_by, ""),
+        lease_expires_at=node.lease_expires_at,
     )
