@@ -82,6 +82,11 @@ class PairedDevice:
         """Whose work and usage this key's is: the account, or itself."""
         return DeviceId(self.account or self.id)
 
+    @property
+    def listed(self) -> bool:
+        """Whether people see it as a device: not revoked, and no earlier key of one."""
+        return not self.revoked_at and not self.retires_at
+
     def live(self, now: float) -> bool:
         """Whether it may connect at all: not revoked; lease, time and overlap not run out.
 

@@ -85,8 +85,8 @@ def rotated(
         msg = "this key has another successor already"
         raise ConflictError(msg, "Use the newer key, or pair again.")
     over = sorted((key for key in keys if key.retires_at), key=lambda key: key.retires_at)
-    drop = tuple(key.id for key in over if not key.live(now))
-    if len(over) - len(drop) >= MOST_EARLIER_KEYS:
+    past = [key for key in over if not key.live(now)]
+    if len(over) - len(past) >= MOST_EARLIER_KEYS:
         msg = "this device replaced its key too often"
         raise OverloadedError(msg, "Wait until its earlier keys have run out.")
     fresh = replace(
@@ -102,6 +102,8 @@ def rotated(
         replace(device, introduced_by=new.id) for device in known if device.introduced_by == old.id
     )
     retiring = replace(old, retires_at=retires_at)
+    # The first one stays: the device is counted under its id, and may be named by it.
+    drop = tuple(key.id for key in past if key.id != old.owner)
     return Rotated(put=(fresh, retiring, *vouched), drop=drop, device=fresh, old_until=retires_at)
 
 

@@ -104,7 +104,7 @@ class Screen:
 
     def up(self, node: RunningNode) -> None:
         """Who it is, where it is reached, and what to do next."""
-        known = sum(1 for device in node.store.devices() if not device.revoked_at)
+        known = sum(1 for device in node.store.devices() if device.listed)
         pair = safe(self._setup.command("pair"))
         self._console.print(
             f"[bold]{safe(node.facts.name)}[/bold] is up, Homing {safe(node.facts.version)}"

@@ -108,7 +108,7 @@ class RemoteDesk:
     async def devices(self) -> tuple[PairedDevice, ...]:
         """Every device that was not revoked, oldest first."""
         devices = await asyncio.to_thread(self._store.devices)
-        return tuple(device for device in devices if not device.revoked_at)
+        return tuple(device for device in devices if device.listed)
 
     async def revoke(
         self, caller: Caller, device_id: DeviceId, secret: str = ""

@@ -1,12 +1,13 @@
 """Ends what devices have under way whose time runs out while it runs.
 
 Every call is checked when it begins. An open stream outlives that check, so what has a time of its
-own (a lease, a limit, an old key's overlap, hours of use) is looked at again every few seconds.
+own (a lease, a limit, hours of use) is looked at again every few seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from homing_agent.runtime.logs import get_logger
@@ -105,7 +106,9 @@ class Watch:
             msg = "this device is not paired with the node any more"
             return UnpairedError(msg, "Ask the node's owner to pair it again.")
         try:
-            check_live(device, self._clock.now())
+            # A device that replaced its key is the same one: what it began with the old key goes
+            # on, and no new call is let in with it.
+            check_live(replace(device, retires_at=0), self._clock.now())
             for over in self._over:
                 over(device)
         except HomingError as error:

@@ -111,7 +111,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         del request, context
         devices = await asyncio.to_thread(self._store.devices)
         return wire.ListPairedDevicesResponse(
-            devices=[encode_device(device) for device in devices if not device.revoked_at]
+            devices=[encode_device(device) for device in devices if device.listed]
         )
 
     async def RevokePairedDevice(  # noqa: N802  # the wire's name
