@@ -34,6 +34,7 @@ from homing_client.key_place import IDENTITY_FOLDER
 from homing_client.keys import PhoneKeys
 from homing_client.local_engine import LocalEngine
 from homing_client.model_choice import expected_name
+from homing_client.peers import PeerKeeper
 from homing_client.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -172,13 +173,17 @@ def _records(
     homes: HomeLinks,
     touched: Callable[[], None],
 ) -> Records:
-    """What looks after the records of homes; it looks whenever a home has proven itself."""
+    """What looks after the records of homes, and keeps the peers that they offer.
+
+    Both look whenever a home has proven itself.
+    """
     heads = AuditBook(setting.paths.data_dir / AUDIT_BOOK_FILE)
     stack.callback(heads.close)
     background = Background()
     stack.push_async_callback(background.close, 0.0)
     watch = RecordWatch(heads, setting.clock, background.run)
     homes.subscribe(watch.seen)
+    homes.subscribe(PeerKeeper(book, setting.clock, background.run).seen)
     homes.follow(heads.succeed)
     return Records(book, heads, watch, homes, setting.clock, touched)
 

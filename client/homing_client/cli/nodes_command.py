@@ -116,7 +116,7 @@ def _show(found: tuple[NodeRow, ...], *, checked: bool) -> None:
             printable(node.name),
             node.place.value,
             node.role.value,
-            printable(_state(node, checked=checked)),
+            printable(_state(node, checked=checked) + _voucher(node)),
             printable(node.address),
             printable(", ".join(_model(model) for model in node.models)),
         )
@@ -165,6 +165,16 @@ def _state(node: NodeRow, *, checked: bool) -> str:
     return f"{why}; last verified {last}"
 
 
+def _voucher(node: NodeRow) -> str:
+    """Who vouches for this phone there, and until when as it stands; renewed while it does."""
+    if not node.introduced_by:
+        return ""
+    until = datetime.fromtimestamp(node.lease_expires_at, UTC).astimezone()
+    today = datetime.now(UTC).astimezone().date() == until.date()
+    moment = until.strftime("%H:%M" if today else "%Y-%m-%d %H:%M")
+    return f"; vouched for by {node.introduced_by_name or 'a home'}, until {moment}"
+
+
 def node_object(node: NodeRow) -> dict[str, Any]:
     """The node as `--json` prints it."""
     return {
@@ -175,6 +185,9 @@ def node_object(node: NodeRow) -> dict[str, Any]:
         "reachable": node.reachable,
         "address": node.address,
         "last_verified_at": node.last_verified_at or None,
+        "introduced_by": node.introduced_by or None,
+        "introduced_by_name": node.introduced_by_name or None,
+        "lease_expires_at": node.lease_expires_at or None,
         "round_trip_ms": round(node.round_trip_ms, 1) if node.reachable else None,
         "models": [
             {
