@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from homing_agent.runtime.paths import ProgramPaths
+    from homing_core.clock import Clock
     from homing_core.errors import HomingError
     from homing_core.generation import Numbered
     from homing_crypto.certificates import CheckedCertificate
@@ -163,6 +164,7 @@ async def node_rig(
     *,
     ready: bool = True,
     also: tuple[ConfiguredModel, ...] = (),
+    clock: Clock | None = None,
 ) -> AsyncGenerator[NodeRig]:
     """Run a node in `folder`, its model loaded unless `ready` is false.
 
@@ -171,14 +173,14 @@ async def node_rig(
         config: how it is set.
         ready: whether its default model is loaded at once.
         also: further models.
+        clock: for everything that it stores; None is the machine's.
     """
     engine = FedEngine()
     source = HeldSource(engine, ready=ready)
     paths = program_paths("homing-node", "node", folder / "node", environ={})
     stop = asyncio.Event()
-    async with (
-        running_node(NodeOptions(paths, config, (*only(source), *also)), stop) as running,
-    ):
+    options = NodeOptions(paths, config, (*only(source), *also), clock=clock or SystemClock())
+    async with running_node(options, stop) as running:
         if ready:
             await within(running.models.settled())
         else:
