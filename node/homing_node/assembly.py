@@ -22,7 +22,7 @@ from homing_crypto.keyring_file import KeyRing
 from homing_crypto.live_calls import LiveCalls
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
 from homing_discovery.announcer import ZeroconfAnnouncer
-from homing_discovery.hints import Announcement
+from homing_discovery.hints import PAIRING, Announcement, random_token
 
 from homing_node.addresses import dialable
 from homing_node.audit import open_audit
@@ -39,9 +39,11 @@ from homing_node.keys import DAY_S, NodeKeys
 from homing_node.keys_announced import announce_keys
 from homing_node.models.memory import memory_budget
 from homing_node.models.pool import ModelPool
-from homing_node.pairing import PairingDoor
+from homing_node.pairing.door import PairingDoor
+from homing_node.pairing.window import PairingParts
 from homing_node.peers.parts import peer_parts
 from homing_node.rpc.audit_service import add_audit_control, add_audit_service
+from homing_node.rpc.code_pairing_service import add_pairing_control
 from homing_node.rpc.control_service import ControlService
 from homing_node.rpc.devices_service import add_devices_service
 from homing_node.rpc.health import Health
@@ -236,12 +238,10 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
 
         door = PairingDoor(
             identities=keys,
-            store=store,
-            desk=devices.desk,
-            clock=clock,
+            parts=PairingParts(store, devices.desk, audit, clock, facts.name),
             config=config,
-            name=facts.name,
             addresses=addresses,
+            announcer=_pairing_announcer(options),
         )
         control = control_server(
             ControlService(
@@ -256,6 +256,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             ),
             health,
             more=[
+                add_pairing_control(door),
                 add_recovery_service(devices.recovery),
                 add_audit_control(audit, store),
                 add_keys_control(keys),
@@ -286,6 +287,19 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         )
         await health.set(serving=False)
         _log.info("node.stopping", running=generations.running())
+
+
+def _pairing_announcer(options: NodeOptions) -> Callable[[int], Announcer] | None:
+    """Says where an open pairing is, under a name that stands for nobody."""
+    section = options.config.discovery
+    if not section.mdns:
+        return None
+
+    def announcer(port: int) -> Announcer:
+        announcement = Announcement(random_token(), port, PAIRING)
+        return options.announcer(announcement, section.interfaces)
+
+    return announcer
 
 
 def _limits(config: NodeConfig) -> GenerationLimits:

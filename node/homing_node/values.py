@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
+
+from homing_core.access import Limits
 
 if TYPE_CHECKING:
     from homing_core.access import DeviceRole, Scope
@@ -22,6 +25,7 @@ class DeviceView:
         paired_at: when it was paired.
         last_seen_at: when it last called.
         introduced_by: device id of the node that vouches for it; empty if paired here.
+        limits: that it was granted; ceilings may be tighter.
     """
 
     id: str
@@ -30,6 +34,59 @@ class DeviceView:
     scopes: frozenset[Scope]
     paired_at: int
     last_seen_at: int
+    introduced_by: str = ""
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedView:
+    """A device after a change.
+
+    Attributes:
+        device: with what was granted.
+        effective: limits that hold, ceilings included.
+        tighter: kinds of limit that come from elsewhere, and from where.
+    """
+
+    device: DeviceView
+    effective: Limits
+    tighter: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DayView:
+    """What a device used on one day of the node's calendar; tokens."""
+
+    day: str
+    generations: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    refusals: int
+
+
+@dataclass(frozen=True, slots=True)
+class UseView:
+    """What a device used.
+
+    Attributes:
+        account: device id of its first key.
+        name: for people; cleaned. Empty if the device is not known any more.
+        role: what it is; None if it is not known any more.
+        tokens_24h: tokens in the last 24 hours of the node's running time.
+        tokens_per_day: limit on these; 0 for none.
+        running: generations that run now.
+        days: on which it used anything, newest first.
+        introduced_by: device id of the node that vouches for it; empty if paired here.
+    """
+
+    account: str
+    name: str
+    role: DeviceRole | None
+    tokens_24h: int
+    tokens_per_day: int
+    running: int
+    days: tuple[DayView, ...]
     introduced_by: str = ""
 
 
@@ -56,6 +113,14 @@ class DaemonView:
     load: NodeLoad
 
 
+class CodeOffer(Enum):
+    """Whether a pairing offers a short code, and what to do with a device that knows it."""
+
+    NONE = "none"
+    ASK = "ask"
+    ACCEPT = "accept"
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """The pairing server is open.
@@ -63,10 +128,12 @@ class Opened:
     Attributes:
         link: to show; a secret until it is used.
         expires_at: when it closes, seconds since the epoch.
+        code: the short code's digits, a secret as well; empty if none is offered.
     """
 
     link: str
     expires_at: int
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +145,34 @@ class WrongGuess:
     """
 
     left: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrongCodeTyped:
+    """Somebody typed another code.
+
+    Attributes:
+        left: tries left; with 0 the code is void, and the link goes on.
+    """
+
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """A device knows the code; a person has to say whether it may come in.
+
+    Attributes:
+        attempt_id: for the answer.
+        name: what the device calls itself; cleaned.
+        device_id: its id, which it shows as well.
+        expires_at: when the question is void, seconds since the epoch.
+    """
+
+    attempt_id: str
+    name: str
+    device_id: str
+    expires_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +197,4 @@ class Closed:
     reason: str
 
 
-PairingEvent: TypeAlias = Opened | WrongGuess | Paired | Closed
+PairingEvent: TypeAlias = Opened | WrongGuess | WrongCodeTyped | Asks | Paired | Closed

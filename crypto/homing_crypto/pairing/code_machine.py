@@ -57,6 +57,8 @@ MAX_UNFINISHED = 16
 ANSWER_S = 60.0
 """How long the person has to answer, in seconds, even if the code came at the last moment."""
 
+_PAST = float("-inf")
+
 
 def start(
     window: CodeWindow, asked: CodeStart, now: float, caller: str = ""
@@ -145,6 +147,14 @@ def enter(
 def taken(window: CodeWindow, device_id: DeviceId) -> CodeWindow:
     """The window after the link let a device in."""
     return replace(window, paired=device_id)
+
+
+def ended(window: CodeWindow) -> CodeWindow:
+    """The window after it was closed, for whatever reason; who was let in may still ask again."""
+    claim = window.claim
+    if claim is not None:
+        claim = replace(claim, ends_at=_PAST)
+    return replace(window, expires_at=_PAST, claim=claim)
 
 
 def entry_for(window: CodeWindow, stored: PairedDevice) -> Entry:

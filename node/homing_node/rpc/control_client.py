@@ -14,16 +14,19 @@ from homing_crypto.rpc_guard import INTERRUPTED
 from homing_proto.codec.access import encode_device_role
 from homing_proto.codec.nodes import decode_load, decode_served_model
 from homing_proto.v1 import control_pb2 as wire
-from homing_proto.v1 import control_pb2_grpc
+from homing_proto.v1 import control_pb2_grpc, pairing_code_pb2, pairing_code_pb2_grpc
 
 from homing_node.rpc.device_codec import decode_device
 from homing_node.values import (
+    Asks,
     Closed,
+    CodeOffer,
     DaemonView,
     DeviceView,
     Opened,
     Paired,
     PairingEvent,
+    WrongCodeTyped,
     WrongGuess,
 )
 
@@ -32,6 +35,12 @@ if TYPE_CHECKING:
 
     from homing_agent.runtime.paths import ProgramPaths
     from homing_core.access import DeviceRole
+
+_OFFERS = {
+    CodeOffer.NONE: wire.PAIRING_CODE_OFFER_UNSPECIFIED,
+    CodeOffer.ASK: wire.PAIRING_CODE_OFFER_ASK,
+    CodeOffer.ACCEPT: wire.PAIRING_CODE_OFFER_ACCEPT,
+}
 
 TIMEOUT_S = 10.0
 """How long a quick call to the daemon may take, in seconds."""
@@ -43,6 +52,7 @@ class ControlClient:
     def __init__(self, channel: grpc.aio.Channel) -> None:
         """Use `connect`."""
         self._stub = control_pb2_grpc.NodeControlServiceStub(channel)
+        self._pairing = pairing_code_pb2_grpc.PairingControlServiceStub(channel)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -67,9 +77,13 @@ class ControlClient:
             load=decode_load(answer.load),
         )
 
-    async def pair(self, role: DeviceRole, seconds: int) -> AsyncGenerator[PairingEvent, None]:
+    async def pair(
+        self, role: DeviceRole, seconds: int, offer: CodeOffer = CodeOffer.NONE
+    ) -> AsyncGenerator[PairingEvent, None]:
         """Open the pairing server and follow it; closing the generator closes it."""
-        request = wire.OpenPairingRequest(role=encode_device_role(role), seconds=seconds)
+        request = wire.OpenPairingRequest(
+            role=encode_device_role(role), seconds=seconds, code=_OFFERS[offer]
+        )
         call = self._stub.OpenPairing(request)
         try:
             with daemon_errors():
@@ -77,6 +91,12 @@ class ControlClient:
                     yield _decode_pairing(answer)
         finally:
             call.cancel()
+
+    async def decide(self, attempt_id: str, *, allow: bool) -> None:
+        """Say whether a device that knows the code may come in."""
+        request = pairing_code_pb2.DecidePairingRequest(attempt_id=attempt_id, allow=allow)
+        with daemon_errors():
+            await self._pairing.DecidePairing(request, timeout=TIMEOUT_S)
 
     async def devices(self) -> tuple[DeviceView, ...]:
         """Every paired device, oldest first."""
@@ -120,9 +140,15 @@ def daemon_errors() -> Generator[None]:
 def _decode_pairing(answer: wire.OpenPairingResponse) -> PairingEvent:
     match answer.WhichOneof("kind"):
         case "opened":
-            return Opened(answer.opened.link, answer.opened.expires_at)
+            opened = answer.opened
+            return Opened(opened.link, opened.expires_at, opened.code)
         case "wrong_guess_left":
             return WrongGuess(answer.wrong_guess_left)
+        case "wrong_code_left":
+            return WrongCodeTyped(answer.wrong_code_left)
+        case "asks":
+            asks = answer.asks
+            return Asks(asks.attempt_id, clean_label(asks.name), asks.device_id, asks.expires_at)
         case "paired":
             return Paired(decode_device(answer.paired))
         case "closed":

@@ -15,7 +15,16 @@ from homing_proto.v1 import control_pb2_grpc
 
 from homing_node.describe import node_load, served_models
 from homing_node.rpc.device_codec import encode_device, encode_view
-from homing_node.values import Closed, Opened, Paired, PairingEvent, WrongGuess
+from homing_node.values import (
+    Asks,
+    Closed,
+    CodeOffer,
+    Opened,
+    Paired,
+    PairingEvent,
+    WrongCodeTyped,
+    WrongGuess,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -31,13 +40,20 @@ if TYPE_CHECKING:
 
     Context = grpc.aio.ServicerContext[Any, Any]
 
+_OFFERS = {
+    wire.PAIRING_CODE_OFFER_UNSPECIFIED: CodeOffer.NONE,
+    wire.PAIRING_CODE_OFFER_ASK: CodeOffer.ASK,
+    wire.PAIRING_CODE_OFFER_ACCEPT: CodeOffer.ACCEPT,
+}
 MOST_PAIRING_SECONDS = 180
 
 
 class Pairing(Protocol):
     """Opens the pairing server."""
 
-    def open(self, role: DeviceRole, seconds: int) -> AsyncGenerator[PairingEvent, None]:
+    def open(
+        self, role: DeviceRole, seconds: int, offer: CodeOffer
+    ) -> AsyncGenerator[PairingEvent, None]:
         """Open it and follow it until it closes; closing the generator closes it."""
         ...
 
@@ -100,7 +116,8 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         del context
         role = decode_device_role(request.role)
         seconds = min(request.seconds or MOST_PAIRING_SECONDS, MOST_PAIRING_SECONDS)
-        async with contextlib.aclosing(self._pairing.open(role, seconds)) as events:
+        offer = _OFFERS.get(request.code, CodeOffer.ASK)
+        async with contextlib.aclosing(self._pairing.open(role, seconds, offer)) as events:
             async for event in events:
                 yield _encode_pairing(event)
 
@@ -135,10 +152,22 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
 def _encode_pairing(event: PairingEvent) -> wire.OpenPairingResponse:
     match event:
         case Opened():
-            opened = wire.PairingOpened(link=event.link, expires_at=event.expires_at)
+            opened = wire.PairingOpened(
+                link=event.link, expires_at=event.expires_at, code=event.code
+            )
             return wire.OpenPairingResponse(opened=opened)
         case WrongGuess():
             return wire.OpenPairingResponse(wrong_guess_left=event.left)
+        case WrongCodeTyped():
+            return wire.OpenPairingResponse(wrong_code_left=event.left)
+        case Asks():
+            asks = wire.PairingAsk(
+                attempt_id=event.attempt_id,
+                name=event.name,
+                device_id=event.device_id,
+                expires_at=event.expires_at,
+            )
+            return wire.OpenPairingResponse(asks=asks)
         case Paired():
             return wire.OpenPairingResponse(paired=encode_view(event.device))
         case Closed():

@@ -66,8 +66,8 @@ def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
     return server
 
 
-def pairing_server(service: PairingService) -> grpc.aio.Server:
-    """The server of the pairing port, for anyone who has the link."""
+def pairing_server(service: PairingService, more: Iterable[AddTo] = ()) -> grpc.aio.Server:
+    """The server of the pairing port, for anyone who has the link or the code."""
     options = dict(SERVER_OPTIONS) | {"grpc.max_receive_message_length": _PAIRING_BYTES}
     server = grpc.aio.server(
         interceptors=[RpcGuard(None)],
@@ -75,6 +75,8 @@ def pairing_server(service: PairingService) -> grpc.aio.Server:
         maximum_concurrent_rpcs=_PAIRING_RPCS,
     )
     devices_pb2_grpc.add_PairingServiceServicer_to_server(service, server)
+    for add in more:
+        add(server)
     return server
 
 
