@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import threading
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -97,6 +98,7 @@ class Database:
             UnavailableError: it cannot be read now.
         """
         with self._lock, self._plain_errors():
+            self._check_in_place()
             return self._connection.execute(query, parameters).fetchall()
 
     @contextlib.contextmanager
@@ -108,6 +110,7 @@ class Database:
             UnavailableError: it cannot be written now.
         """
         with self._lock, self._plain_errors():
+            self._check_in_place()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -117,6 +120,24 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    def _check_in_place(self) -> None:
+        """The file is still the one that was opened, and readable.
+
+        An open one that was deleted or moved would be read and written on, to be lost at the next
+        start; and one that was closed to everybody is not meant to be used.
+        """
+        try:
+            facts = self._path.stat()
+        except OSError:
+            facts = None
+        if (
+            facts is None
+            or (facts.st_dev, facts.st_ino) != self._opened
+            or not facts.st_mode & stat.S_IRUSR
+        ):
+            msg = f"{self._what} was moved, replaced or closed while it was in use"
+            raise UnavailableError(msg, "Put it back, or start Homing anew.")
+
     def _create(self) -> None:
         # Made here and not by SQLite, whose mode would depend on the umask. An existing file is
         # not opened: closing it again would drop the locks of a connection in this process.
@@ -125,6 +146,8 @@ class Database:
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             except FileExistsError:
                 check_private_file(self._path.stat(), self._path)
+            facts = self._path.stat()
+            self._opened = (facts.st_dev, facts.st_ino)
         except PermissionError as error:
             msg = f"no permission for {self._what} ({self._path})"
             raise ConfigError(msg, "Check who owns it.") from error
