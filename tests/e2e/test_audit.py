@@ -130,31 +130,41 @@ def test_a_cut_record_is_said_by_the_phone_until_a_person_accepts_it(tiny: House
     assert tiny.phone.nodes()[0]["record_trouble"] is None
 
 
-@pytest.mark.attack
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("UPDATE entries SET actor = 'node' WHERE seq = 2", "entry 2 was altered"),
-        ("DELETE FROM entries WHERE seq = 2", "entry 2 is missing"),
-        ("DELETE FROM entries WHERE seq > 2", "its tail was cut"),
-    ],
+ALTERATIONS = (
+    ("UPDATE entries SET actor = 'node' WHERE seq = 2", "entry 2 was altered"),
+    ("DELETE FROM entries WHERE seq = 2", "entry 2 is missing"),
+    ("DELETE FROM entries WHERE seq > 2", "its tail was cut"),
 )
-def test_an_altered_record_is_found_with_the_daemon_and_without(
-    tiny: Household, script: str, words: str
-) -> None:
+
+
+@pytest.mark.attack
+def test_an_altered_record_is_found_on_the_node(tiny: Household) -> None:
+    """By the command that reads the file, while the daemon is down; then with it."""
     assert tiny.node.end(signal.SIGTERM) == 0
     good = record_of(tiny).read_bytes()
-    connection = sqlite3.connect(record_of(tiny))
-    connection.executescript(script)
-    connection.close()
-    found = tiny.node("audit", "verify")
-    assert found.status == 1
-    assert words in found.err
+    for script, words in ALTERATIONS:
+        record_of(tiny).write_bytes(good)
+        alter(record_of(tiny), script)
+        found = tiny.node("audit", "verify")
+        assert found.status == 1
+        assert words in found.err
     broken = json.loads(tiny.node("audit", "verify", "--json").out)
     assert words in broken["why"]
     record_of(tiny).write_bytes(good)
     tiny.node.start()
     assert tiny.node("audit", "verify").status == 0
+    alter(record_of(tiny), ALTERATIONS[0][0])
+    found = tiny.node("audit", "verify")
+    assert found.status == 1
+    assert ALTERATIONS[0][1] in found.err
+    alter(record_of(tiny), "UPDATE entries SET actor = 'console' WHERE seq = 2")
+    assert tiny.node("audit", "verify").status == 0
+
+
+def alter(path: Path, script: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.close()
 
 
 def test_a_member_sees_no_record(tiny: Household, stranger: Phone) -> None:
