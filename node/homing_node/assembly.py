@@ -28,6 +28,9 @@ from homing_node.addresses import dialable
 from homing_node.audit import open_audit
 from homing_node.background import end, sweep, tell_health
 from homing_node.describe import NodeFacts
+from homing_node.devices.checks import CallChecks
+from homing_node.devices.console import DeviceConsole
+from homing_node.devices.limit_parts import enforced, limit_parts
 from homing_node.devices.parts import device_parts
 from homing_node.devices.refusals import Refusals
 from homing_node.devices.rotation import DeviceRotation
@@ -45,15 +48,17 @@ from homing_node.peers.parts import peer_parts
 from homing_node.rpc.audit_service import add_audit_control, add_audit_service
 from homing_node.rpc.code_pairing_service import add_pairing_control
 from homing_node.rpc.control_service import ControlService
+from homing_node.rpc.device_control import add_device_control
 from homing_node.rpc.devices_service import add_devices_service
 from homing_node.rpc.health import Health
 from homing_node.rpc.inference_service import InferenceService
 from homing_node.rpc.keys_control import add_keys_control
 from homing_node.rpc.keys_service import add_keys_service
-from homing_node.rpc.node_service import NodeService
+from homing_node.rpc.node_service import NodeService, ToolsService
 from homing_node.rpc.recovery_service import add_recovery_service
 from homing_node.rpc.rules import MAIN_RULES
 from homing_node.rpc.servers import control_server, main_server
+from homing_node.tools import NoTools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -68,6 +73,7 @@ if TYPE_CHECKING:
     from homing_node.devices.desk import DeviceDesk
     from homing_node.models.slots import ConfiguredModel
     from homing_node.peers.parts import PeerParts
+    from homing_node.tools import HomeTools
 
 _GRACE_S = 1.0
 """How long a call may go on after the generations have ended: long enough for its last event."""
@@ -89,6 +95,7 @@ class NodeOptions:
         models: what it may serve, the default first.
         announcer: makes what announces it on the local network.
         clock: for everything it stores.
+        tools: what it can run.
         vault: how its keys are protected; None is by their file's mode alone.
     """
 
@@ -97,6 +104,7 @@ class NodeOptions:
     models: tuple[ConfiguredModel, ...]
     announcer: Callable[[Announcement, tuple[str, ...]], Announcer] = _announcer
     clock: Clock = field(default_factory=SystemClock)
+    tools: HomeTools = field(default_factory=NoTools)
     vault: KeyVault | None = None
 
 
@@ -170,6 +178,9 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         models = ModelPool(options.models, budget_bytes=budget, clock=clock)
         generations = Generations(GenerationTable(_limits(config), clock), models)
         calls, health = LiveCalls(), Health()
+        limits = await stack.enter_async_context(
+            limit_parts(options.paths.data_dir, config, store, models, clock)
+        )
         audit = open_audit(
             options.paths.data_dir,
             clock,
@@ -188,6 +199,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             work=device_work,
             audit=audit,
             clock=clock,
+            over=(limits.admission.over,),
         )
         peers = peer_parts(
             options.paths.data_dir,
@@ -213,11 +225,13 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 clock,
                 require_hybrid=hybrid_required(config),
                 shut_out=devices.shut_out,
+                checks=(CallChecks(limits.admission, calls, MAIN_RULES, config.limits, clock),),
                 on_refused=refusals.call,
             ),
             calls,
-            NodeService(facts, models, generations),
-            InferenceService(generations),
+            NodeService(facts, models, generations, limits.admission),
+            InferenceService(generations, limits.admission),
+            ToolsService(options.tools, limits.admission),
             health,
             more=[
                 add_devices_service(devices.remote),
@@ -258,6 +272,9 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             more=[
                 add_pairing_control(door),
                 add_recovery_service(devices.recovery),
+                add_device_control(
+                    DeviceConsole(store, devices.desk, limits.admission, limits.ledger)
+                ),
                 add_audit_control(audit, store),
                 add_keys_control(keys),
                 peers.control.add_to,
@@ -274,6 +291,9 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         await entrance.start()
         stack.push_async_callback(door.close)
         stack.push_async_callback(generations.stop, config.node.drain_seconds)
+        await stack.enter_async_context(
+            enforced(limits, store, devices.desk, generations, device_work)
+        )
         models.start()
         await peers.start()
         stack.push_async_callback(peers.sharing.stop)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from homing_core.access import DeviceRole
-from homing_core.nodes import NodeInfo, NodeLoad, ServedModel, WarmPrefix
+from homing_core.access import DeviceRole, Limits
+from homing_core.limits import may_use_model
+from homing_core.nodes import NodeInfo, NodeLoad, OwnLimits, ServedModel, WarmPrefix
 from homing_core.tools import Place
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from homing_node.models.slots import Slot
 
 _MS = 1000.0
+_NO_LIMITS = Limits()
 
 
 class Identities(Protocol):
@@ -52,11 +54,16 @@ class NodeFacts:
 
 
 def describe_node(
-    facts: NodeFacts, models: ModelPool, generations: Generations, caller: Caller
+    facts: NodeFacts,
+    models: ModelPool,
+    generations: Generations,
+    caller: Caller,
+    own: OwnLimits,
 ) -> NodeInfo:
-    """The node as one paired device sees it."""
-    served = served_models(models)
-    default_there = models.slots[0] in models.offered
+    """The node as one paired device sees it, with the models that it may use."""
+    served = served_models(models, own.limits)
+    default = models.slots[0]
+    default_there = default in models.offered and may_use_model(own.limits, *default.names)
     return NodeInfo(
         id=facts.id,
         name=facts.name,
@@ -68,6 +75,7 @@ def describe_node(
         scopes=caller.scopes,
         place=place_for(caller),
         warm_prefixes=warm_prefixes(models, caller),
+        own=own,
     )
 
 
@@ -77,9 +85,9 @@ def place_for(caller: Caller) -> Place:
     return Place.HOME if household and not caller.device.introduced_by else Place.PEER
 
 
-def served_models(models: ModelPool) -> tuple[ServedModel, ...]:
+def served_models(models: ModelPool, limits: Limits = _NO_LIMITS) -> tuple[ServedModel, ...]:
     """What may be asked for, as far as it is known; the default first, if it is among it."""
-    return tuple(_served(slot) for slot in models.offered)
+    return tuple(_served(slot) for slot in models.offered if may_use_model(limits, *slot.names))
 
 
 def warm_prefixes(models: ModelPool, caller: Caller) -> tuple[WarmPrefix, ...]:

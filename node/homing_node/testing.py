@@ -10,6 +10,7 @@ from homing_core.errors import NotFoundError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from homing_core.tools import ToolSpec
     from homing_inference.engine import Engine
 
 
@@ -35,11 +36,28 @@ class OneEngine:
             raise NotFoundError(msg)
 
     @contextlib.asynccontextmanager
-    async def lease(self, model: str) -> AsyncGenerator[Engine]:
+    async def lease(self, model: str, *, yields: bool = False) -> AsyncGenerator[Engine]:
         """The engine, at once."""
+        del yields
         self.check(model)
         self.leased += 1
         try:
             yield self._engine
         finally:
             self.leased -= 1
+
+
+class FixedTools:
+    """`HomeTools` that never change.
+
+    Args:
+        specs: what there is.
+    """
+
+    def __init__(self, *specs: ToolSpec) -> None:
+        """Keep them."""
+        self._specs = specs
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """All of them."""
+        return self._specs

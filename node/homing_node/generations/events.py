@@ -41,6 +41,7 @@ class EventLog:
         ended: whether nothing follows.
         ended_at: monotonic seconds at which it ended; meaningful once it has.
         size_bytes: about what its events take in memory.
+        last: the last event of an ended generation; None before.
     """
 
     def __init__(self, device: DeviceId, id: GenerationId, digest: str) -> None:  # noqa: A002  # its name everywhere
@@ -53,6 +54,7 @@ class EventLog:
         self.ended = False
         self.ended_at = 0.0
         self.size_bytes = 0
+        self.last: GenerationEvent | None = None
         self._kept: list[Numbered] = []
         self._changed = asyncio.Event()
 
@@ -65,6 +67,7 @@ class EventLog:
         self._kept.append(numbered)
         self.size_bytes += event_bytes(event)
         self.ended = numbered.final
+        self.last = event if numbered.final else None
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

@@ -12,6 +12,7 @@ from homing_core.errors import HomingError, InternalError, UnavailableError
 from homing_core.generation import Done, Failed, FinishReason, Usage
 
 from homing_node.generations.content import content_digest
+from homing_node.generations.gate import OpenTicket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from homing_inference.engine import Engine
 
     from homing_node.generations.events import EventLog
+    from homing_node.generations.gate import Admit, Ticket
     from homing_node.generations.table import GenerationTable
 
 _log = get_logger(__name__)
@@ -35,8 +37,11 @@ class Engines(Protocol):
         """Say at once what no waiting would change; raises `HomingError`."""
         ...
 
-    def lease(self, model: str) -> AbstractAsyncContextManager[Engine]:
-        """A model's engine for the length of a block; waits for it, and raises `HomingError`."""
+    def lease(self, model: str, *, yields: bool = False) -> AbstractAsyncContextManager[Engine]:
+        """A model's engine for the length of a block; waits for it, and raises `HomingError`.
+
+        Where `yields`, the engine may be closed within the block to make way for the household.
+        """
         ...
 
 
@@ -56,8 +61,15 @@ class Generations:
         self._stopping = False
         self.last_usage: Usage | None = None
 
-    def start(self, device: DeviceId, request: GenerateRequest) -> EventLog:
+    def start(
+        self, device: DeviceId, request: GenerateRequest, admit: Admit = OpenTicket
+    ) -> EventLog:
         """Start what is asked, or attach to it if it was asked before.
+
+        Args:
+            device: whose it is: an account.
+            request: what is asked.
+            admit: lets it in, and counts what it uses.
 
         Raises:
             ConflictError: the id was used for something else.
@@ -74,10 +86,16 @@ class Generations:
         if self._stopping:
             raise _stopping()
         self._engines.check(request.model)
-        log = self._table.begin(device, request.id, digest)
         # What it leaves in the engine serves this device alone, whatever the request says.
-        owned = replace(request, owner=device)
-        self._tasks[log] = asyncio.create_task(self._run(log, owned))
+        ticket = admit(replace(request, owner=device))
+        try:
+            log = self._table.begin(device, request.id, digest, yields=ticket.yields)
+        except HomingError:
+            ticket.close("refused")
+            raise
+        task = self._tasks[log] = asyncio.create_task(self._run(log, ticket))
+        # Here and not in the task, which never runs if it is cancelled before its first step.
+        task.add_done_callback(lambda _: ticket.close(_outcome(log)))
         return log
 
     async def read(self, log: EventLog, after: int = 0) -> AsyncGenerator[Numbered, None]:
@@ -119,6 +137,10 @@ class Generations:
         self._end(log, Done(FinishReason.CANCELLED))
         return was_running
 
+    def fail(self, device: DeviceId, id: GenerationId, error: HomingError) -> None:  # noqa: A002
+        """End it with an error; harmless if it has ended. Raises `NotFoundError`."""
+        self._end(self._table.find(device, id), Failed.from_error(error))
+
     async def drop_device(self, device: DeviceId) -> None:
         """End and forget everything of a device that was revoked; its engines have let go then."""
         unended = self._table.unended(device)
@@ -153,20 +175,20 @@ class Generations:
         if task is not None:
             task.cancel()
 
-    async def _run(self, log: EventLog, request: GenerateRequest) -> None:
+    async def _run(self, log: EventLog, ticket: Ticket) -> None:
+        request = ticket.request
         limit = asyncio.timeout(request.deadline_ms / _MS or None)
         try:
-            async with (
-                limit,
-                self._engines.lease(request.model) as engine,
-                contextlib.aclosing(engine.generate(request)) as events,
-            ):
-                async for event in events:
-                    if isinstance(event, Usage):
-                        self.last_usage = event
-                    self._table.append(log, event)
-                    if log.ended:
-                        return
+            async with limit, self._engines.lease(request.model, yields=ticket.yields) as engine:
+                await ticket.begin()
+                async with contextlib.aclosing(engine.generate(request)) as events:
+                    async for event in events:
+                        if isinstance(event, Usage):
+                            self.last_usage = event
+                        for told in ticket.count(event):
+                            self._table.append(log, told)
+                        if log.ended:
+                            return
             self._table.append(log, Failed.from_error(_fault()))
         except HomingError as error:
             self._table.append(log, Failed.from_error(error))
@@ -178,6 +200,17 @@ class Generations:
             self._table.append(log, Failed.from_error(_fault()))
         finally:
             self._tasks.pop(log, None)
+
+
+def _outcome(log: EventLog) -> str:
+    """How it ended, in a word."""
+    match log.last:
+        case Done(reason):
+            return reason.value
+        case Failed(code):
+            return code
+        case _:
+            return "dropped"
 
 
 def _stopping() -> UnavailableError:

@@ -65,23 +65,41 @@ class GenerationTable:
             raise ConflictError(msg, "Choose a new id for a new request.")
         return log
 
-    def begin(self, device: DeviceId, id: GenerationId, digest: str) -> EventLog:  # noqa: A002
+    def begin(
+        self,
+        device: DeviceId,
+        id: GenerationId,  # noqa: A002
+        digest: str,
+        *,
+        yields: bool = False,
+    ) -> EventLog:
         """A new generation; `same` has found none.
+
+        Args:
+            device: whose.
+            id: of the generation.
+            digest: of what was asked.
+            yields: whether it makes way for the household, for which a few places are kept.
 
         Raises:
             OverloadedError: as many run as may.
         """
+        self.check_room(device, yields=yields)
+        own = self._logs.setdefault(device, {})
+        log = own[id] = EventLog(device, id, digest)
+        return log
+
+    def check_room(self, device: DeviceId, *, yields: bool = False) -> None:
+        """Raises `OverloadedError` if `begin` would."""
         self.sweep()
+        kept = max(self._limits.running // 4, 1) if yields and self._limits.running > 1 else 0
         for count, most, whose in (
             (self.running(device), self._limits.running_per_device, "this device"),
-            (self.running(), self._limits.running, "this node"),
+            (self.running(), self._limits.running - kept, "this node"),
         ):
             if count >= most:
                 msg = f"{whose} already runs {count} generations, which is the most"
                 raise OverloadedError(msg, "Try again when one has ended.", _RETRY_MS)
-        own = self._logs.setdefault(device, {})
-        log = own[id] = EventLog(device, id, digest)
-        return log
 
     def find(self, device: DeviceId, id: GenerationId) -> EventLog:  # noqa: A002
         """Raises `NotFoundError` if this device has no such generation, or had it too long ago."""

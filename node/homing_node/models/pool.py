@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 RETRY_S = 30.0
 """How long a model that could not be loaded only says why, before another attempt is made."""
+HOUSEHOLD_KEEPS_S = 600.0
+"""How long what the household used last is not unloaded for anybody else."""
 
 _log = get_logger(__name__)
 
@@ -69,6 +71,7 @@ class ModelPool:
 
     def start(self) -> None:
         """Begin to load the default, and whatever is always kept."""
+        self.slots[0].household_at = self._clock.monotonic()
         for slot in self.slots:
             if slot is self.slots[0] or slot.resident:
                 slot.host.again()
@@ -80,6 +83,23 @@ class ModelPool:
         for slot in self.slots:
             if slot.host.engine is not None:
                 slot.host.engine.forget(owner)
+
+    def names(self, model: str) -> tuple[str, ...]:
+        """Names by which this model may be asked for; empty is the default.
+
+        Raises:
+            NotFoundError: there is no such model.
+        """
+        return self._find(model).names
+
+    def all_names(self) -> tuple[tuple[str, ...], ...]:
+        """The same of every model, the default first."""
+        return tuple(slot.names for slot in self.slots)
+
+    def context_tokens(self, model: str) -> int:
+        """Prompt and answer together; 0 until it is known. Raises `NotFoundError`."""
+        info = self._find(model).host.info
+        return info.context_tokens if info is not None else 0
 
     async def settled(self) -> None:
         """Wait until the default is ready; raises the error if it will not be."""
@@ -110,13 +130,15 @@ class ModelPool:
             raise UnavailableError(msg, "Try again shortly.")
 
     @contextlib.asynccontextmanager
-    async def lease(self, model: str) -> AsyncGenerator[Engine]:
+    async def lease(self, model: str, *, yields: bool = False) -> AsyncGenerator[Engine]:
         """A model's engine for the length of a block, in which it is not unloaded.
 
         Loads the model if it is not there; whoever asks for it meanwhile waits for the same load.
 
         Args:
             model: served name, or as configured; empty takes the default.
+            yields: whether it makes way for the household: then the engine is closed within the
+                block if a model is wanted for which there is no room otherwise.
 
         Raises:
             NotFoundError: there is no such model.
@@ -125,11 +147,15 @@ class ModelPool:
         """
         slot = self._find(model)
         slot.leases += 1
+        slot.household += not yields
         try:
             yield await self._engine(slot)
         finally:
             slot.leases -= 1
+            slot.household -= not yields
             slot.used_at = self._clock.monotonic()
+            if not yields:
+                slot.household_at = slot.used_at
 
     async def close(self) -> None:
         """Stop loading and free every engine."""
@@ -144,17 +170,21 @@ class ModelPool:
             return self._admit(slot, need_bytes)
 
         async def load(report: Callable[[ModelStatus], None]) -> Engine:
+            slot.displaced = ()
             try:
                 try:
                     return await model.source.load(report, admit)
                 except OverloadedError as error:
                     # Other programs may leave less than the budget: then what is idle makes room.
-                    if isinstance(error, NoRoomError) or not self._unload_idle():
+                    if isinstance(error, NoRoomError) or not self._unload_idle(slot):
                         raise
                     return await model.source.load(report, admit)
             except Exception:
                 slot.need_bytes = 0
                 slot.failed_at = self._clock.monotonic()
+                displaced: tuple[Slot, ...] = slot.displaced
+                for other in displaced:
+                    other.host.again()  # it made room for nothing
                 raise
 
         host = ModelHost(model.status.name, _Watched(load), model.status)
@@ -196,29 +226,48 @@ class ModelPool:
         """One at a time, and only where there is room, or room can be made."""
         async with self._loading:
             held = [
-                # Everything goes through leases; what an engine says of itself is some moments old.
-                Held(one.name, one.held_bytes, one.leases > 0, one.used_at)
+                self._held(one, slot)
                 for one in self.slots
                 if one.host.engine is not None and not one.resident
             ]
             for name in make_room(slot.name, need_bytes, self._budget, held):
-                self._unload(self._find(name))
+                self._displace(self._find(name), slot)
             if self._closing:
                 await asyncio.wait(self._closing)
             slot.need_bytes = need_bytes
             slot.used_at = self._clock.monotonic()
             yield
 
-    def _unload_idle(self) -> bool:
-        """Unload whatever is not in use; whether there was anything."""
+    def _held(self, one: Slot, wanted: Slot) -> Held:
+        """A loaded model, as whoever waits for another may make it give way."""
+        # Everything goes through leases; what an engine says of itself is some moments old.
+        if wanted.household:
+            in_use, last_resort = one.household > 0, one.leases > 0
+        else:
+            in_use, last_resort = one.leases > 0 or self._kept(one), False
+        return Held(one.name, one.held_bytes, in_use, one.used_at, last_resort)
+
+    def _kept(self, slot: Slot) -> bool:
+        """Whether it is kept for the household: the default at the start, and what it used last."""
+        at = slot.household_at
+        return at is not None and self._clock.monotonic() - at < HOUSEHOLD_KEEPS_S
+
+    def _unload_idle(self, wanted: Slot) -> bool:
+        """Unload whatever is not in use for another model; whether there was anything."""
         idle = [
             slot
             for slot in self.slots
-            if slot.host.engine is not None and not slot.resident and not slot.leases
+            if slot.host.engine is not None
+            and not (slot.resident or slot.leases)
+            and (wanted.household or not self._kept(slot))
         ]
         for slot in idle:
-            self._unload(slot)
+            self._displace(slot, wanted)
         return bool(idle)
+
+    def _displace(self, slot: Slot, wanted: Slot) -> None:
+        wanted.displaced += (slot,)
+        self._unload(slot)
 
     def _unload(self, slot: Slot) -> None:
         engine = slot.host.detach()

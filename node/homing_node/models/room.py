@@ -20,14 +20,17 @@ class Held:
     Attributes:
         name: under which it is served.
         bytes: of memory that it takes.
-        in_use: whether it is answering, or has been promised to somebody.
+        in_use: whether it is answering, or has been promised to somebody, for whom it stays.
         used_at: when it was last in use, monotonic seconds.
+        last_resort: unloaded only if unloading all others is not enough: it is answering somebody
+            who makes way.
     """
 
     name: str
     bytes: int
     in_use: bool
     used_at: float
+    last_resort: bool = False
 
 
 class NoRoomError(OverloadedError):
@@ -59,14 +62,14 @@ def make_room(name: str, need: int, budget: int, held: Sequence[Held]) -> tuple[
         raise NoRoomError(msg, "Try again when they have answered.", _RETRY_MS)
     excess = need + sum(one.bytes for one in held) - budget
     chosen: list[Held] = []
-    for one in sorted(held, key=lambda one: one.used_at):
+    for one in sorted(held, key=lambda one: (one.last_resort, one.used_at)):
         if excess <= 0:
             break
         if not one.in_use and one.bytes > 0:
             chosen.append(one)
             excess -= one.bytes
     # What the last one frees may make an earlier, smaller one unnecessary.
-    for one in tuple(chosen):
+    for one in sorted(chosen, key=lambda one: not one.last_resort):
         if excess + one.bytes <= 0:
             chosen.remove(one)
             excess += one.bytes

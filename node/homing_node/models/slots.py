@@ -49,6 +49,9 @@ class Slot:
         called: how the configuration calls it.
         resident: as in `ConfiguredModel`.
         leases: who uses it now, or waits for it.
+        household: of these, those that make way for nobody.
+        household_at: when one of these last used it, monotonic seconds; None for never.
+        displaced: what was unloaded for the load that goes on.
         used_at: when it was last in use, monotonic seconds.
         need_bytes: of memory, as estimated when it was loaded.
         failed_at: when it last could not be loaded, monotonic seconds.
@@ -58,6 +61,9 @@ class Slot:
     called: str
     resident: bool
     leases: int = 0
+    household: int = 0
+    household_at: float | None = None
+    displaced: tuple[Slot, ...] = ()
     used_at: float = 0.0
     need_bytes: int = 0
     failed_at: float = 0.0
@@ -66,6 +72,11 @@ class Slot:
     def name(self) -> str:
         """Under which it is served, as far as that is known."""
         return self.host.status.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names by which it may be asked for, the served one first."""
+        return tuple(dict.fromkeys((self.name, self.called)))
 
     @property
     def held_bytes(self) -> int:

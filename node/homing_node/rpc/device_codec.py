@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 from homing_core.labels import clean_label
 from homing_proto.codec.access import (
     decode_device_role,
+    decode_limits,
     decode_scopes,
     encode_device_role,
+    encode_limits,
     encode_scopes,
 )
+from homing_proto.codec.limits import MAX_LIMIT_PATTERNS
 from homing_proto.v1 import devices_pb2 as wire
 
 from homing_node.values import DeviceView
 
 if TYPE_CHECKING:
-    from homing_core.access import Limits
     from homing_crypto.devices import PairedDevice
 
 
@@ -30,6 +32,7 @@ def view_device(device: PairedDevice) -> DeviceView:
         paired_at=int(device.paired_at),
         last_seen_at=int(device.last_seen_at),
         introduced_by=device.introduced_by,
+        limits=device.limits,
     )
 
 
@@ -40,7 +43,7 @@ def encode_device(device: PairedDevice) -> wire.Device:
         name=device.name,
         role=encode_device_role(device.role),
         scopes=encode_scopes(device.scopes),
-        limits=_encode_limits(device.limits),
+        limits=encode_limits(device.limits),
         paired_at=int(device.paired_at),
         last_seen_at=int(device.last_seen_at),
         introduced_by=device.introduced_by,
@@ -48,12 +51,13 @@ def encode_device(device: PairedDevice) -> wire.Device:
 
 
 def encode_view(view: DeviceView) -> wire.Device:
-    """As `encode_device`, without limits."""
+    """As `encode_device`."""
     return wire.Device(
         id=view.id,
         name=view.name,
         role=encode_device_role(view.role),
         scopes=encode_scopes(view.scopes),
+        limits=encode_limits(view.limits),
         paired_at=view.paired_at,
         last_seen_at=view.last_seen_at,
         introduced_by=view.introduced_by,
@@ -70,16 +74,5 @@ def decode_device(message: wire.Device) -> DeviceView:
         paired_at=message.paired_at,
         last_seen_at=message.last_seen_at,
         introduced_by=message.introduced_by,
-    )
-
-
-def _encode_limits(limits: Limits) -> wire.Limits:
-    return wire.Limits(
-        tokens_per_day=limits.tokens_per_day,
-        concurrent_streams=limits.concurrent_streams,
-        jobs=limits.jobs,
-        models=limits.models,
-        tools=limits.tools,
-        expires_at=limits.expires_at,
-        hours=limits.hours,
+        limits=decode_limits(message.limits, MAX_LIMIT_PATTERNS),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from homing_core.ids import parse_generation_id
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import grpc
 
+    from homing_node.devices.admission import Admission
     from homing_node.generations.runner import Generations
 
     Context = grpc.aio.ServicerContext[Any, Any]
@@ -28,16 +30,20 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
     A generation belongs to the device that asked; another device's id finds nothing.
     """
 
-    def __init__(self, generations: Generations) -> None:
-        """Keep where generations live."""
+    def __init__(self, generations: Generations, admission: Admission) -> None:
+        """Keep where generations live, and who lets them in."""
         self._generations = generations
+        self._admission = admission
 
     async def Generate(  # noqa: N802  # the wire's name
         self, request: wire.GenerateRequest, context: Context
     ) -> AsyncGenerator[wire.GenerateResponse, None]:
         """Start or attach, then stream from the first event."""
         del context
-        log = self._generations.start(current_caller().account, decode_generate_request(request))
+        device = current_caller().device
+        log = self._generations.start(
+            device.owner, decode_generate_request(request), partial(self._admission.admit, device)
+        )
         async with contextlib.aclosing(self._generations.read(log)) as events:
             async for numbered in events:
                 yield wire.GenerateResponse(event=encode_numbered(numbered))

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from homing_crypto.rpc_guard import current_caller
 from homing_proto.codec.nodes import encode_node_info
+from homing_proto.codec.tools import encode_tool_spec
 from homing_proto.v1 import node_pb2 as wire
 from homing_proto.v1 import node_pb2_grpc
 
 from homing_node.describe import NodeFacts, describe_node
+from homing_node.tools import tools_for
 
 if TYPE_CHECKING:
     import grpc
 
+    from homing_node.devices.admission import Admission
     from homing_node.generations.runner import Generations
     from homing_node.models.pool import ModelPool
+    from homing_node.tools import HomeTools
 
     Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -23,28 +27,46 @@ if TYPE_CHECKING:
 class NodeService(node_pb2_grpc.NodeServiceServicer):
     """Describes the node. See `node.proto`."""
 
-    def __init__(self, facts: NodeFacts, models: ModelPool, generations: Generations) -> None:
+    def __init__(
+        self, facts: NodeFacts, models: ModelPool, generations: Generations, admission: Admission
+    ) -> None:
         """Keep where to look."""
         self._facts = facts
         self._models = models
         self._generations = generations
+        self._admission = admission
 
     async def GetNode(  # noqa: N802  # the wire's name
         self, request: wire.GetNodeRequest, context: Context
     ) -> wire.GetNodeResponse:
-        """Capabilities, models and load, and what the caller is here."""
+        """Capabilities, models and load, and what the caller is and may use here."""
         del request, context
+        caller = current_caller()
+        own = self._admission.own_limits(caller.device)
         return encode_node_info(
-            describe_node(self._facts, self._models, self._generations, current_caller())
+            describe_node(self._facts, self._models, self._generations, caller, own)
         )
 
 
 class ToolsService(node_pb2_grpc.ToolsServiceServicer):
-    """Lists home tools. There are none yet, and the list says so."""
+    """Lists home tools.
+
+    Args:
+        tools: what the node can run.
+        admission: knows which of it a device may use.
+    """
+
+    def __init__(self, tools: HomeTools, admission: Admission) -> None:
+        """Keep where to look."""
+        self._tools = tools
+        self._admission = admission
 
     async def ListTools(  # noqa: N802  # the wire's name
         self, request: wire.ListToolsRequest, context: Context
     ) -> wire.ListToolsResponse:
-        """An empty list."""
+        """Those that the calling device may use."""
         del request, context
-        return wire.ListToolsResponse()
+        limits = self._admission.standing(current_caller().device).limits
+        return wire.ListToolsResponse(
+            tools=[encode_tool_spec(tool) for tool in tools_for(self._tools, limits)]
+        )

@@ -19,7 +19,6 @@ from homing_proto.v1 import (
 )
 
 from homing_node.door.names import caller_address
-from homing_node.rpc.node_service import ToolsService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from homing_node.rpc.control_service import ControlService
     from homing_node.rpc.health import Health
     from homing_node.rpc.inference_service import InferenceService
-    from homing_node.rpc.node_service import NodeService
+    from homing_node.rpc.node_service import NodeService, ToolsService
     from homing_node.rpc.pairing_service import PairingService
 
 _PAIRING_RPCS = 16
@@ -47,6 +46,7 @@ def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
     calls: LiveCalls,
     node: NodeService,
     inference: InferenceService,
+    tools: ToolsService,
     health: Health,
     more: Iterable[AddTo] = (),
     on_allowed: Callable[[str, Caller], None] | None = None,
@@ -59,7 +59,7 @@ def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
     )
     node_pb2_grpc.add_NodeServiceServicer_to_server(node, server)
     inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, server)
-    node_pb2_grpc.add_ToolsServiceServicer_to_server(ToolsService(), server)
+    node_pb2_grpc.add_ToolsServiceServicer_to_server(tools, server)
     health.serve_on(server)
     for add in more:
         add(server)

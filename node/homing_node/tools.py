@@ -1,0 +1,32 @@
+"""The boundary to tools that run on the node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from homing_core.limits import may_use_tool
+
+if TYPE_CHECKING:
+    from homing_core.access import Limits
+    from homing_core.tools import ToolSpec
+
+
+class HomeTools(Protocol):
+    """Tools that this node can run."""
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """All of them, in a stable order."""
+        ...
+
+
+class NoTools:
+    """A node without tools."""
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """None."""
+        return ()
+
+
+def tools_for(tools: HomeTools, limits: Limits) -> tuple[ToolSpec, ...]:
+    """Those that a device may know of and run."""
+    return tuple(tool for tool in tools.specs() if may_use_tool(limits, tool.name, tool.server))
