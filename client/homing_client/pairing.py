@@ -16,13 +16,15 @@ from homing_core.errors import HomingError, UnavailableError
 from homing_crypto.credentials import pairing_channel
 from homing_crypto.nodes import PendingPairing
 from homing_crypto.pairing.client import accept_answer, start_pairing
+from homing_crypto.pairing.code_claim import is_claiming
 from homing_crypto.pairing.link import parse_link
 from homing_crypto.pairing.pinned import fetch_certificate
 
+from homing_client.code_pairing import PhoneHere, resume_by_code
+from homing_client.pairing_server import first_server
 from homing_client.rpc import pairing_calls
 
 if TYPE_CHECKING:
-    from homing_core.addresses import Address
     from homing_core.clock import Clock
     from homing_crypto.certificates import CheckedCertificate
     from homing_crypto.identity import DeviceIdentity
@@ -86,10 +88,15 @@ async def resume_pairings(*, identity: DeviceIdentity, book: NodeBook, clock: Cl
         if not 0 <= clock.now() - pending.started_at < PENDING_S:
             await asyncio.to_thread(book.finish_pairing, pending.link_id, None)
             continue
+        name = pending.device_name
         try:
-            node = await pair_with(
-                pending.link, identity=identity, book=book, name=pending.device_name, clock=clock
-            )
+            if is_claiming(pending.link):
+                here = PhoneHere(identity, book, clock, name)
+                node = await resume_by_code(pending, here)
+            else:
+                node = await pair_with(
+                    pending.link, identity=identity, book=book, name=name, clock=clock
+                )
         except HomingError as error:
             _log.info("pairing.not_resumed", code=error.code.value, what=error.what)
         else:
@@ -106,27 +113,9 @@ async def _known_as(book: NodeBook, link: PairingLink) -> str | None:
 
 async def _find_server(link: PairingLink) -> tuple[str, CheckedCertificate]:
     """The address of the link at which the right certificate is shown first; all are tried."""
-    failures: list[HomingError] = []
-
-    async def attempt(address: Address) -> tuple[str, CheckedCertificate] | None:
-        try:
-            return str(address), await fetch_certificate(address, link.certificate_sha256)
-        except HomingError as error:
-            failures.append(error)
-            return None
-
-    tasks = [asyncio.ensure_future(attempt(address)) for address in link.addresses]
-    try:
-        for finished in asyncio.as_completed(tasks):
-            if (found := await finished) is not None:
-                return found
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    # Whoever answered with something wrong says more than an address where nobody is.
-    telling = [one for one in failures if not isinstance(one, UnavailableError)]
-    raise (telling or failures)[0]
+    return await first_server(
+        link.addresses, lambda address: fetch_certificate(address, link.certificate_sha256)
+    )
 
 
 async def _exchange(

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from homing_core.addresses import parse_address
 from homing_core.errors import HomingError
+from homing_crypto.pairing.code import parse_code
+from homing_discovery.browser import ZeroconfBrowser
+from homing_discovery.hints import PAIRING
+from homing_discovery.search import search
 
+from homing_client.code_pairing import PersonAsked, PhoneHere, pair_by_code
 from homing_client.device_name import default_name
 from homing_client.model_choice import canonical_model
 from homing_client.pairing import pair_with
+from homing_client.pairing_server import nobody_listens, only_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from homing_agent.registry import Registry
+    from homing_core.addresses import Address
     from homing_core.clock import Clock
     from homing_core.provenance import Sensitivity
     from homing_core.tools import ToolSpec
@@ -156,10 +165,28 @@ class Phone:
             name=device_name or parts.config.phone.name or default_name(),
             clock=parts.clock,
         )
-        for one in await parts.homes.links():
-            if one.node.id == node.id:
-                return await _report(one)
-        return NodeReport(node)
+        return await self._called(node)
+
+    async def pair_by_code(
+        self, code: str, at: str, device_name: str
+    ) -> AsyncGenerator[PersonAsked | NodeReport, None]:
+        """Pair with the node that shows a code; ends with it. Raises as `pair_by_code`.
+
+        Args:
+            code: as it was typed.
+            at: address of the pairing server; empty looks for the one on the local network.
+            device_name: what this phone calls itself; empty takes the configured name.
+        """
+        parts = self._parts
+        parts.touch()
+        digits = parse_code(code)
+        addresses = (parse_address(at),) if at else await self._pairing_server()
+        name = device_name or parts.config.phone.name or default_name()
+        here = PhoneHere(parts.keys.current, parts.book, parts.clock, name)
+        async with contextlib.aclosing(pair_by_code(digits, addresses, here)) as steps:
+            async for step in steps:
+                parts.touch()
+                yield step if isinstance(step, PersonAsked) else await self._called(step)
 
     async def nodes(self, *, check: bool) -> tuple[NodeReport, ...]:
         """Every paired node, home before peers; called, if `check` is set."""
@@ -168,6 +195,19 @@ class Phone:
         if not check:
             return tuple(NodeReport(link.node) for link in links)
         return tuple(await asyncio.gather(*(_report(link) for link in links)))
+
+    async def _pairing_server(self) -> tuple[Address, ...]:
+        home = self._parts.config.home
+        if not home.mdns:
+            raise nobody_listens()
+        browser = ZeroconfBrowser(interfaces=home.mdns_interfaces, service=PAIRING)
+        return only_server(await search(browser))
+
+    async def _called(self, node: KnownNode) -> NodeReport:
+        for one in await self._parts.homes.links():
+            if one.node.id == node.id:
+                return await _report(one)
+        return NodeReport(node)
 
     def stop(self) -> None:
         """Leave soon."""

@@ -26,6 +26,7 @@ from homing_client.pairing import resume_pairings
 from homing_client.phone import Phone, PhoneParts
 from homing_client.readiness import BringUp, Happening, Readiness
 from homing_client.rpc.audit_service import add_phone_audit_service
+from homing_client.rpc.pairing_phone import add_phone_pairing
 from homing_client.rpc.phone_devices import add_phone_devices
 from homing_client.rpc.phone_keys import add_phone_keys
 from homing_client.rpc.phone_service import add_phone_service
@@ -192,6 +193,7 @@ async def _listening(
     # A malformed message is then told as such, and not in a library's words.
     server = grpc.aio.server(interceptors=[RpcGuard(None)])
     add_phone_service(server, phone)
+    add_phone_pairing(server, phone)
     for add in more:
         add(server)
     path = add_local_port(server, paths)

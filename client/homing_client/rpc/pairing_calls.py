@@ -42,12 +42,13 @@ async def pair(channel: grpc.aio.Channel, attempt: PairAttempt, timeout_s: float
         name=answer.name,
         role=decode_device_role(answer.role),
         scopes=decode_scopes(answer.scopes),
-        addresses=_addresses(answer.addresses),
+        addresses=bounded_addresses(answer.addresses),
         proof=answer.proof,
     )
 
 
-def _addresses(texts: Iterable[str]) -> tuple[str, ...]:
+def bounded_addresses(texts: Iterable[str]) -> tuple[str, ...]:
+    """The addresses of an answer; raises `InvalidDataError` if they are absurdly many or long."""
     found = tuple(texts)
     if len(found) > _MAX_ADDRESSES or any(len(text) > _MAX_ADDRESS_CHARS for text in found):
         msg = "the pairing answer holds too many addresses"

@@ -123,6 +123,7 @@ class PhoneCalls:
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         """Make the stub."""
+        self.channel = channel
         self._stub = phone_pb2_grpc.PhoneServiceStub(channel)
 
     def ask(self, request: AskInput) -> AskStream:
@@ -152,14 +153,14 @@ class PhoneCalls:
         """Pair with the node that a link names."""
         request = phone_pb2.PairNodeRequest(link=link, device_name=device_name)
         with local_errors():
-            return _node_row((await self._stub.PairNode(request, timeout=_PAIR_S)).node)
+            return node_row((await self._stub.PairNode(request, timeout=_PAIR_S)).node)
 
     async def nodes(self, *, check: bool) -> tuple[NodeRow, ...]:
         """The nodes, called if `check` is set."""
         request = phone_pb2.ListNodesRequest(check=check)
         with local_errors():
             found = await self._stub.ListNodes(request, timeout=_PAIR_S)
-        return tuple(_node_row(node) for node in found.nodes)
+        return tuple(node_row(node) for node in found.nodes)
 
     async def tools(self) -> tuple[tuple[ToolSpec, ...], tuple[tuple[str, str], ...]]:
         """Tools on offer, and tools that cannot act here with the reason."""
@@ -205,7 +206,8 @@ def _local_error(error: grpc.aio.AioRpcError) -> HomingError:
             )
 
 
-def _node_row(node: phone_pb2.KnownNode) -> NodeRow:
+def node_row(node: phone_pb2.KnownNode) -> NodeRow:
+    """A node from the wire; raises `InvalidDataError`."""
     return NodeRow(
         node_id=node.node_id,
         name=clean_label(node.name),

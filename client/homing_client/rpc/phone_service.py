@@ -52,7 +52,7 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
     ) -> AsyncIterator[phone_pb2.AskResponse]:
         """One request with its consent questions."""
         frames = request_iterator.__aiter__()
-        async with _clear_end(context):
+        async with clear_end(context):
             question = await self._question(frames)
             session = self._phone.sessions.open(question)
             reader = asyncio.create_task(self._read(frames, session))
@@ -69,7 +69,7 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
     ) -> phone_pb2.GetStatusResponse:
         """How the process is."""
         del request
-        async with _clear_end(context):
+        async with clear_end(context):
             status = self._phone.status()
             return phone_pb2.GetStatusResponse(
                 version=status.version,
@@ -90,27 +90,25 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
         self, request: phone_pb2.PairNodeRequest, context: Context
     ) -> phone_pb2.PairNodeResponse:
         """Pair with the node that a link names."""
-        async with _clear_end(context):
+        async with clear_end(context):
             report = await self._phone.pair(request.link, request.device_name)
-            return phone_pb2.PairNodeResponse(node=_encode_report(report))
+            return phone_pb2.PairNodeResponse(node=encode_report(report))
 
     async def ListNodes(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.ListNodesRequest, context: Context
     ) -> phone_pb2.ListNodesResponse:
         """The nodes, called or as remembered."""
-        async with _clear_end(context):
+        async with clear_end(context):
             reports = await self._phone.nodes(check=request.check)
             names: dict[str, str] = {one.node.id: one.node.name for one in reports}
-            return phone_pb2.ListNodesResponse(
-                nodes=[_encode_report(one, names) for one in reports]
-            )
+            return phone_pb2.ListNodesResponse(nodes=[encode_report(one, names) for one in reports])
 
     async def ListPhoneTools(  # noqa: N802  # the name is the wire's
         self, request: phone_pb2.ListPhoneToolsRequest, context: Context
     ) -> phone_pb2.ListPhoneToolsResponse:
         """What the model may call here, and what this device cannot do."""
         del request
-        async with _clear_end(context):
+        async with clear_end(context):
             return encode_phone_tools(*self._phone.tools())
 
     async def Stop(  # noqa: N802  # the name is the wire's
@@ -118,7 +116,7 @@ class PhoneService(phone_pb2_grpc.PhoneServiceServicer):
     ) -> phone_pb2.StopResponse:
         """Leave, once this answer is sent."""
         del request
-        async with _clear_end(context):
+        async with clear_end(context):
             self._phone.stop()
             return phone_pb2.StopResponse()
 
@@ -150,7 +148,7 @@ def add_phone_service(server: grpc.aio.Server, phone: Phone) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _clear_end(context: Context) -> AsyncGenerator[None]:
+async def clear_end(context: Context) -> AsyncGenerator[None]:
     """Errors become a status with our own words; anything else is a bug, told neutrally."""
     try:
         yield
@@ -164,7 +162,7 @@ async def _clear_end(context: Context) -> AsyncGenerator[None]:
         await context.abort(*status_parts(fault))
 
 
-def _encode_report(
+def encode_report(
     report: NodeReport, names: Mapping[str, str] = MappingProxyType({})
 ) -> phone_pb2.KnownNode:
     """A node, and who vouches for it by the name that the phone has for that."""
