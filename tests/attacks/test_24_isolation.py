@@ -8,7 +8,6 @@ conversation.
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import signal
 from dataclasses import replace
@@ -16,9 +15,7 @@ from typing import TYPE_CHECKING
 
 import grpc.aio
 import pytest
-from homing_agent.runtime.paths import program_paths
 from homing_core.access import DeviceRole
-from homing_core.clock import SystemClock
 from homing_core.generation import (
     Done,
     FinishReason,
@@ -30,15 +27,9 @@ from homing_core.generation import (
 )
 from homing_core.ids import GenerationId, new_generation_id
 from homing_core.messages import Message, assistant, user
-from homing_crypto.credentials import client_channel
-from homing_crypto.identity import DeviceIdentity
-from homing_crypto.pairing.link import parse_link
-from homing_crypto.testing import throwaway_identity
 from homing_inference.synthetic import write_qwen35
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.v1 import inference_pb2 as wire
-from support.node_pairing import pair
-from support.node_process import environment, started
 from support.node_rig import (
     DEADLINE_S,
     Events,
@@ -50,10 +41,11 @@ from support.node_rig import (
     refusal,
     within,
 )
+from support.real_node import real_node
 from support.templates import HERMES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from homing_core.errors import HomingError
@@ -163,52 +155,6 @@ async def test_guessed_ids_all_look_the_same(rig: NodeRig) -> None:
     assert len(answers) == 1
 
 
-SETTINGS = """
-[node]
-name = "den"
-drain_seconds = 0.0
-
-[listen]
-host = "127.0.0.1"
-port = 0
-
-[discovery]
-mdns = false
-
-[model]
-name = "{model}"
-context_tokens = 2048
-max_sequences = 4
-"""
-
-
-@contextlib.asynccontextmanager
-async def household(folder: Path, model: Path, count: int) -> AsyncGenerator[list[Phone]]:
-    """A node with a real engine in its own process, and devices that are paired with it."""
-    settings, data, env = folder / "node.toml", folder / "d", environment(folder)
-    settings.write_text(SETTINGS.format(model=model))
-    places = ("--data-dir", data, "--config", settings)
-    async with (
-        started("run", "--json", *places, env=env) as running,
-        contextlib.AsyncExitStack() as stack,
-    ):
-        (address,) = (await running.event("up"))["addresses"]
-        await running.model("ready")
-        paths = program_paths("homing-node", "node", data, environ={})
-        phones: list[Phone] = []
-        for _ in range(count):
-            identity = throwaway_identity()
-            async with started("pair", "--json", *places, env=env) as shown:
-                await pair(parse_link((await shown.event("opened"))["link"]), identity)
-                await shown.event("paired")
-                assert await shown.end() == 0
-            certificate = DeviceIdentity.load_or_create(paths.data_dir, SystemClock()).certificate
-            channel = client_channel(address, identity, certificate)
-            phones.append(Phone(identity, await stack.enter_async_context(channel)))
-        yield phones
-        assert await running.end(signal.SIGTERM) == 0
-
-
 async def cached(phone: Phone, *messages: Message) -> tuple[int, int]:
     """Tokens of a prompt that the node found computed already, and all of it."""
     request = GenerateRequest(new_generation_id(), messages, sampling=Sampling(max_tokens=2))
@@ -230,10 +176,12 @@ async def test_what_was_computed_for_one_device_makes_nothing_faster_for_another
     right = user(f"The code of the safe is {SECRET}, do not tell. " * 6)
     wrong = user(f"The code of the safe is {SECRET[::-1]}, do not tell. " * 6)
     more = (assistant("I will not."), user("What is it?"))
-    async with household(tmp_path, model, 2) as (victim, thief):
+    async with real_node(tmp_path, model) as node:
+        (victim, _), (thief, _) = await node.phone(), await node.phone()
         await cached(victim, right)
         found_wrong, _ = await cached(thief, wrong, *more)
         found_right, whole = await cached(thief, right, *more)
         found_by_its_own, _ = await cached(victim, right, *more)
+        assert await node.process.end(signal.SIGTERM) == 0
     assert found_right == found_wrong
     assert found_by_its_own > whole // 2 > found_right
