@@ -149,8 +149,8 @@ def accept(
         msg = "a node is not introduced to itself"
         raise RefusedError(msg)
     own = known if known is not None and home.vouches_for(known) else None
-    if own is not None and introduction.serial == home.serial == own.serial:
-        return _unless_revoked(own)
+    if own and own.live(now) and introduction.serial == home.serial == own.serial:
+        return own
     if introduction.serial <= home.serial:
         msg = "this introduction is older than what this home said since"
         raise RefusedError(msg, "The home sends a newer one by itself.")
@@ -239,13 +239,6 @@ def take(
 def _forgettable(device: PairedDevice, now: float) -> bool:
     lapsed = device.lease_expires_at <= now - MAX_LEASE_S
     return bool(device.introduced_by) and not device.revoked_at and lapsed
-
-
-def _unless_revoked(device: PairedDevice) -> PairedDevice:
-    if device.revoked_at:
-        msg = "this device was revoked here"
-        raise RefusedError(msg, "Only a new pairing at this node brings it back.")
-    return device
 
 
 def _too_many(most: int) -> OverloadedError:
