@@ -58,7 +58,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["run", "--port", "70000"], ["pair", "--role", "peer"], ["devices", "revoke"], ["x"]]
+    "words", [["run", "--port", "70000"], ["pair", "--role", "king"], ["devices", "revoke"], ["x"]]
 )
 def test_wrong_usage_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words) == 2

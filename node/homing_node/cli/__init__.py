@@ -14,6 +14,7 @@ from homing_node.cli import (
     keys_command,
     models_command,
     pair_command,
+    peers_command,
     protect_command,
     recovery_command,
     run_command,
@@ -63,6 +64,7 @@ models_command.register(app)
 audit_command.register(app)
 protect_command.register(keys_command.keys)
 keys_command.register(app)
+peers_command.register(app)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -38,6 +38,7 @@ class Role(Enum):
     OWNER = "owner"
     MEMBER = "member"
     GUEST = "guest"
+    PEER = "peer"
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +52,7 @@ def pair(
         Role | None,
         typer.Option(
             help="What the device is to this node: an owner also looks after the other devices, "
-            "a guest only asks the model.",
+            "a guest only asks the model; a peer is another home, whose devices are then guests.",
             show_default="owner for the first device, then member",
         ),
     ] = None,
@@ -155,6 +156,10 @@ async def _events(
 
 
 def _show_link(out: Console, opened: Opened, role: DeviceRole, why: str) -> None:
+    if role.value == Role.PEER.value:  # a home has no camera
+        out.print("On the other home, whose devices will be guests here:\n")
+        typer.echo(f"homing-node peers add '{opened.link}'\n")
+        return
     picture = qr_lines(opened.link)
     fits = out.is_terminal and len(picture[0]) <= out.width
     where = "Scan this with the phone, or give it the link below" if fits else "Give the phone this"

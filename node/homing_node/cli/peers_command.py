@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
-
-if TYPE_CHECKING:
-    from homing_node.peers.views import HomeView, PeerView, SharedView
 
 _EXAMPLES = """
 [bold]Examples[/bold]
@@ -128,6 +125,12 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
     from homing_node.cli.console import out, safe  # noqa: PLC0415  # as above
+    from homing_node.cli.peers_screen import (  # noqa: PLC0415  # as above
+        home_object,
+        peer_object,
+        show_homes,
+        show_peer,
+    )
     from homing_node.rpc.peers_control import PeersControl  # noqa: PLC0415  # as above
 
     quiet()
@@ -143,10 +146,10 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
     if found:
         out.print("[bold]Peers that take our devices[/bold]\n")
         for peer in found:
-            _show_peer(peer)
+            show_peer(peer)
     if homes:
         out.print("[bold]Homes that we take devices from[/bold]\n")
-        _show_homes(homes)
+        show_homes(homes)
     if not found and not homes:
         add_words = safe(setup.command("peers add LINK"))
         out.print(
@@ -159,6 +162,10 @@ async def _add(setup: Setup, link: str, name: str, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
     from homing_node.cli.console import out, safe  # noqa: PLC0415  # as above
+    from homing_node.cli.peers_screen import (  # noqa: PLC0415  # as above
+        peer_object,
+        show_peer,
+    )
     from homing_node.rpc.peers_control import PeersControl  # noqa: PLC0415  # as above
 
     quiet()
@@ -169,13 +176,14 @@ async def _add(setup: Setup, link: str, name: str, *, as_json: bool) -> None:
         print_json(peer_object(peer) | {"event": "added"})
         return
     out.print(f"[green]Paired[/green] with the peer {safe(peer.name)}.\n")
-    _show_peer(peer)
+    show_peer(peer)
 
 
 async def _remove(setup: Setup, peer: str, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
     from homing_node.cli.console import moment, out, safe  # noqa: PLC0415  # as above
+    from homing_node.cli.peers_screen import peer_object  # noqa: PLC0415  # as above
     from homing_node.rpc.peers_control import PeersControl  # noqa: PLC0415  # as above
 
     quiet()
@@ -205,6 +213,7 @@ async def _share(  # noqa: PLR0913  # as above
 ) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
+    from homing_node.cli.peers_screen import peer_object, show_peer  # noqa: PLC0415  # as above
     from homing_node.rpc.peers_control import PeersControl  # noqa: PLC0415  # as above
 
     quiet()
@@ -214,103 +223,4 @@ async def _share(  # noqa: PLR0913  # as above
     if as_json:
         print_json(peer_object(view))
     else:
-        _show_peer(view)
-
-
-def _show_peer(peer: PeerView) -> None:
-    from homing_node.cli.console import SHORT_ID, moment, out, safe  # noqa: PLC0415  # quick help
-
-    state = "leaving" if peer.leaving else "told"
-    if peer.error is not None:
-        state = f"[yellow]{safe(peer.error.what)}[/yellow]"
-    out.print(f"[bold]{safe(peer.name)}[/bold], {peer.id[:SHORT_ID]}: {state}")
-    out.print(f"  address  {safe(', '.join(peer.addresses))}")
-    out.print(f"  told     {moment(peer.pushed_at)}")
-    out.print(f"  guests   {'too' if peer.guests else 'not'}")
-    for one in peer.devices:
-        out.print(f"  device   {safe(one.name) or one.id[:SHORT_ID]}: {safe(_standing(one))}")
-    if not peer.devices:
-        out.print("  device   none")
-    if peer.error is not None and peer.error.hint:
-        out.print(f"  {safe(peer.error.hint)}")
-    out.print()
-
-
-def _standing(one: SharedView) -> str:
-    from homing_node.cli.console import moment  # noqa: PLC0415  # keep help quick
-    from homing_node.peers.views import Standing  # noqa: PLC0415  # as above
-
-    until = moment(one.lease_expires_at)
-    return {
-        Standing.TAKEN: f"let in, until {until} unless renewed",
-        Standing.WAITING: "to be told",
-        Standing.REFUSED: f"not taken: {one.reason}",
-        Standing.WITHDRAWING: f"to be taken back; let in until {until} at most",
-    }[one.standing]
-
-
-def _show_homes(homes: tuple[HomeView, ...]) -> None:
-    from rich.table import Table  # noqa: PLC0415  # keep help quick
-
-    from homing_node.cli.console import SHORT_ID, moment, out, safe  # noqa: PLC0415  # as above
-
-    table = Table(box=None, pad_edge=False)
-    for title in ("Home", "Name", "Devices", "They may", "Tokens a day", "Last seen"):
-        table.add_column(title, overflow="fold")
-    for home in homes:
-        table.add_row(
-            home.id[:SHORT_ID],
-            safe(home.name),
-            f"{home.devices} of {home.most_devices}",
-            ", ".join(sorted(scope.value for scope in home.scopes)),
-            str(home.limits.tokens_per_day or "as configured"),
-            moment(home.last_seen_at),
-        )
-    out.print(table)
-
-
-def peer_object(peer: PeerView) -> dict[str, Any]:
-    """The peer as `--json` prints it."""
-    return {
-        "direction": "takes our devices",
-        "id": peer.id,
-        "name": peer.name,
-        "addresses": list(peer.addresses),
-        "pushed_at": int(peer.pushed_at) or None,
-        "error": {"what": peer.error.what, "hint": peer.error.hint} if peer.error else None,
-        "guests": peer.guests,
-        "leaving": peer.leaving,
-        "devices": [
-            {
-                "id": one.id,
-                "name": one.name or None,
-                "state": one.standing.value,
-                "lease_expires_at": one.lease_expires_at or None,
-                "reason": one.reason or None,
-            }
-            for one in peer.devices
-        ],
-    }
-
-
-def home_object(home: HomeView) -> dict[str, Any]:
-    """The home as `--json` prints it."""
-    limits = home.limits
-    return {
-        "direction": "we take its devices",
-        "id": home.id,
-        "name": home.name,
-        "devices": home.devices,
-        "most_devices": home.most_devices,
-        "scopes": sorted(scope.value for scope in home.scopes),
-        "limits": {
-            "tokens_per_day": limits.tokens_per_day or None,
-            "concurrent_streams": limits.concurrent_streams or None,
-            "jobs": limits.jobs or None,
-            "models": list(limits.models),
-            "tools": list(limits.tools),
-            "expires_at": limits.expires_at or None,
-            "hours": limits.hours or None,
-        },
-        "last_seen_at": int(home.last_seen_at) or None,
-    }
+        show_peer(view)
