@@ -66,12 +66,12 @@ def only_server(hints: tuple[Hint, ...]) -> tuple[Address, ...]:
     if not hints:
         msg = "no node on this network says that it shows a code"
         raise UnavailableError(msg, _SAY_WHERE)
-    if len(hints) > 1:
-        where = ", ".join(str(hint.addresses[0]) for hint in hints[:_LISTED])
+    first, *others = hints
+    if others:
+        where = ", ".join(str(one) for hint in hints[:_LISTED] for one in hint.addresses[:1])
         msg = f"{len(hints)} computers on this network say that they show a code: {where}"
         raise ConflictError(msg, _SAY_WHERE)
-    (hint,) = hints
-    return hint.addresses
+    return first.addresses
 
 
 def nobody_listens() -> UnavailableError:

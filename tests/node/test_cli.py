@@ -12,7 +12,7 @@ from homing_core.errors import RefusedError
 from homing_crypto.pairing.link import parse_link
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.cli import run
-from homing_node.cli.pair_command import qr_lines
+from homing_node.cli.pair_screen import qr_lines
 from support.node_pairing import pair
 from support.node_process import environment, finished, started
 from support.node_rig import NodeRig, node_rig

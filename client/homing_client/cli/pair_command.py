@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+import contextlib
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from homing_core.labels import clean_label
 
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
 
+if TYPE_CHECKING:
+    from homing_client.rpc.pairing_phone import PairingStep
+    from homing_client.rpc.phone_calls import NodeRow, PhoneCalls
+
 _EXAMPLES = """
-[bold]Example[/bold]
+[bold]Examples[/bold]
 
 On the home computer: homing-node pair
 
-On the phone: homing pair 'homing://pair?v=1&a=…'
+On the phone, with what that shows: homing pair 4821-7736
+
+homing pair 4821-7736 --at 192.168.1.20:40123
+
+homing pair 'homing://pair?v=1&a=…'
 """
+_SHORT_ID = 12
+"""Digits of a device id that the node shows."""
 
 
 def register(app: typer.Typer) -> None:
@@ -26,10 +37,23 @@ def register(app: typer.Typer) -> None:
 
 def pair(
     *,
-    link: Annotated[
-        str,
-        typer.Argument(metavar="LINK", help="What homing-node pair shows; in quotes. - reads it."),
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LINK|CODE",
+            help="What homing-node pair shows: the link, in quotes, or the eight digits of the "
+            "code. - reads it.",
+        ),
     ],
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="HOST:PORT",
+            help="With a code: where the node shows it. Otherwise it is looked for on this "
+            "network.",
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="What this phone calls itself."),
@@ -39,26 +63,85 @@ def pair(
     config: ConfigFile = None,
 ) -> None:
     """Pair this phone with a node, once."""
-    from homing_crypto.pairing.link import parse_link  # noqa: PLC0415  # keep help quick
+    from homing_core.addresses import parse_address  # noqa: PLC0415  # keep help quick
+    from homing_core.errors import UsageError  # noqa: PLC0415  # as above
+    from homing_crypto.pairing.code import looks_like_code, parse_code  # noqa: PLC0415  # as above
+    from homing_crypto.pairing.link import parse_link  # noqa: PLC0415  # as above
 
     from homing_client.cli.typed import read_text  # noqa: PLC0415  # as above
 
-    # A link given as an argument is seen by every user of the machine; - keeps it private.
-    text = read_text([link], "link")
-    parse_link(text)  # a damaged one is told without starting anything
-    asyncio.run(_pair(Setup(data_dir, config), text, name, as_json=as_json))
+    # What is given as an argument is seen by every user of the machine; - keeps it private.
+    text = read_text(words, "link or code")
+    by_code = looks_like_code(text)
+    # What is damaged is told without starting anything.
+    if by_code:
+        parse_code(text)
+        if at is not None:
+            parse_address(at)
+    else:
+        parse_link(text)
+        if at is not None:
+            msg = "--at goes with a code; a link says itself where the node is"
+            raise UsageError(msg, "Leave out --at.")
+    called = clean_label(name, fallback="") if name else ""
+    setup = Setup(data_dir, config)
+    asyncio.run(_pair(setup, text, called, at if by_code else None, as_json=as_json))
 
 
-async def _pair(setup: Setup, link: str, name: str | None, *, as_json: bool) -> None:
-    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+async def _pair(setup: Setup, text: str, name: str, at: str | None, *, as_json: bool) -> None:
+    from homing_crypto.pairing.code import looks_like_code  # noqa: PLC0415  # keep help quick
 
     from homing_client.attach import attached  # noqa: PLC0415  # as above
-    from homing_client.cli.console import aside, out  # noqa: PLC0415  # as above
-    from homing_client.cli.nodes_command import node_object  # noqa: PLC0415  # as above
 
     setup.load()
     async with attached(setup) as phone:
-        node = await phone.pair(link, clean_label(name, fallback="") if name else "")
+        if looks_like_code(text):
+            node = await _by_code(phone, text, name, at or "", as_json=as_json)
+        else:
+            node = await phone.pair(text, name)
+    _show_paired(node, as_json=as_json)
+
+
+async def _by_code(phone: PhoneCalls, code: str, name: str, at: str, *, as_json: bool) -> NodeRow:
+    """Pair while a person at the node is asked; says what it waits for."""
+    from homing_core.errors import UnavailableError  # noqa: PLC0415  # keep help quick
+
+    from homing_client.rpc.pairing_phone import pair_by_code  # noqa: PLC0415  # as above
+    from homing_client.rpc.phone_calls import NodeRow  # noqa: PLC0415  # as above
+
+    async with contextlib.aclosing(pair_by_code(phone.channel, code, at, name)) as steps:
+        async for step in steps:
+            if isinstance(step, NodeRow):
+                return step
+            _show_step(step, as_json=as_json)
+    msg = "the pairing came to no end"
+    raise UnavailableError(msg, "See whether it is there: homing nodes")
+
+
+def _show_step(step: PairingStep, *, as_json: bool) -> None:
+    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+
+    from homing_client.cli.console import aside  # noqa: PLC0415  # as above
+    from homing_client.code_pairing import PersonAsked  # noqa: PLC0415  # as above
+
+    if not isinstance(step, PersonAsked):
+        if as_json:
+            print_json({"event": "looking"})
+        else:
+            aside("Looking for the node on this network …")
+    elif as_json:
+        print_json({"event": "waiting", "node": step.node_name, "device_id": step.device_id})
+    else:
+        aside(f"Waiting for the person at {step.node_name} to let this phone in.")
+        aside(f"It shows there as device {step.device_id[:_SHORT_ID]}, “{step.device_name}”.")
+
+
+def _show_paired(node: NodeRow, *, as_json: bool) -> None:
+    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+
+    from homing_client.cli.console import aside, out  # noqa: PLC0415  # as above
+    from homing_client.cli.nodes_command import node_object  # noqa: PLC0415  # as above
+
     if as_json:
         print_json({"event": "paired", **node_object(node)})
         return

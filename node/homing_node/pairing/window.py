@@ -65,6 +65,7 @@ class Window:
         self._link_id = link_id
         self._events: asyncio.Queue[PairingEvent] = asyncio.Queue()
         self._ends = asyncio.get_running_loop().time() + seconds
+        self._late = "nobody came in time"
 
     def tell(self, event: PairingEvent) -> None:
         """Let whoever follows the pairing know."""
@@ -81,6 +82,7 @@ class Window:
     def extend(self, seconds: float) -> None:
         """Stay open for at least this much longer, in seconds: a person is being asked."""
         self._ends = max(self._ends, asyncio.get_running_loop().time() + seconds)
+        self._late = "nobody said in time whether the device may come in"
 
     async def admit(self, device: PairedDevice) -> PairedDevice:
         """Store a device and tell of it, once.
@@ -107,4 +109,4 @@ class Window:
                     return await self._events.get()
             except TimeoutError:
                 if asyncio.get_running_loop().time() >= self._ends:
-                    return Closed("nobody came in time")
+                    return Closed(self._late)
