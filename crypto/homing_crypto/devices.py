@@ -191,11 +191,14 @@ def granted(
     """The device with another role, scopes and limits.
 
     Raises:
-        RefusedError: it is revoked.
+        RefusedError: it is revoked, or another node vouches for it.
     """
     if device.revoked_at:
         msg = "this device is revoked"
         raise RefusedError(msg, "Pair it again first.")
+    if device.introduced_by:
+        msg = "this device is here on another node's word, and is what that node may make it"
+        raise RefusedError(msg, "Change what its home may do, or revoke this device.")
     return replace(device, role=role, scopes=scopes, limits=limits)
 
 
