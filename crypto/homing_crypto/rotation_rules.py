@@ -1,9 +1,10 @@
 """What a node's list of devices becomes when a device replaces its key. Pure.
 
-The new key is another entry of the same account: same role, scopes, limits, name, lease. The old
-one goes on for an overlap, or until the device says that the new one works. A rotation never
-raises what a device may do, and a key that has a successor names no other: whoever finds an old
-phone cannot make itself a key that outlives the overlap.
+The new key is another entry of the same account: same role, scopes, limits, name, lease; whatever
+the device vouches for names its account and stays as it is. The old key goes on for an overlap, or
+until the device says that the new one works. A rotation never raises what a device may do, and a
+key that has a successor names no other: whoever finds an old phone cannot make itself a key that
+outlives the overlap.
 """
 
 from __future__ import annotations
@@ -98,13 +99,10 @@ def rotated(
         account=old.owner,
         last_seen_at=0.0,
     )
-    vouched = tuple(
-        replace(device, introduced_by=new.id) for device in known if device.introduced_by == old.id
-    )
     retiring = replace(old, retires_at=retires_at)
     # The first one stays: the device is counted under its id, and may be named by it.
     drop = tuple(key.id for key in past if key.id != old.owner)
-    return Rotated(put=(fresh, retiring, *vouched), drop=drop, device=fresh, old_until=retires_at)
+    return Rotated(put=(fresh, retiring), drop=drop, device=fresh, old_until=retires_at)
 
 
 def finished(known: Iterable[PairedDevice], new_id: DeviceId) -> Rewrite:

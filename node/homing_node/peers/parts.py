@@ -9,6 +9,7 @@ from homing_crypto.node_book import NODE_BOOK_FILE, SqliteNodeBook
 from homing_crypto.vouching import Terms
 
 from homing_node.peers.homes import Homes
+from homing_node.peers.keyed import KeyedDial
 from homing_node.peers.section import Share
 from homing_node.peers.sharing import Sharing, SharingParts
 from homing_node.peers.sqlite_ledger import PEER_LEDGER_FILE, SqlitePeerLedger
@@ -109,6 +110,7 @@ def peer_parts(  # noqa: PLR0913  # each is a boundary of its own
             share=Share(section.share),
             lease_s=section.lease_s,
             terms=terms,
+            dial=KeyedDial(keys, lambda old, new: sharing.succeeded(old, new)),  # noqa: PLW0108  # made just now
         )
     )
     desk.subscribe(homes.tighten)

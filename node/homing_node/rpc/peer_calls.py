@@ -33,10 +33,14 @@ class PeerCalls:
 
     Args:
         channel: see `homing_crypto.credentials.client_channel`.
+
+    Attributes:
+        channel: for other services of the peer's.
     """
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         """Make the stubs."""
+        self.channel = channel
         self._node = node_pb2_grpc.NodeServiceStub(channel)
         self._peers = devices_pb2_grpc.PeersServiceStub(channel)
 
