@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homing_node.cli import devices_grant, devices_usage
 from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
 
 if TYPE_CHECKING:
@@ -17,9 +18,15 @@ _EXAMPLES = """
 
 homing-node devices
 
+homing-node devices grant 3f9a0c --tokens-per-day 20000 --hours 08:00-22:00
+
+homing-node devices usage
+
 homing-node devices revoke 3f9a0c
 """
 _devices = typer.Typer(rich_markup_mode="rich")
+devices_grant.register(_devices)
+devices_usage.register(_devices)
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +34,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(
         _devices,
         name="devices",
-        help="Show the paired devices, or shut one out.",
+        help="Show the paired devices and what they use, change what they may do, shut one out.",
         epilog=_EXAMPLES,
     )
 
@@ -40,7 +47,7 @@ def devices(
     data_dir: DataDir = None,
     config: ConfigFile = None,
 ) -> None:
-    """Show the paired devices, or shut one out. Without a further word: list."""
+    """Show the paired devices, limit them or shut one out. Without a further word: list."""
     setup = Setup(data_dir, config)
     context.obj = setup
     if context.invoked_subcommand is None:
@@ -80,6 +87,7 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
     from rich.table import Table  # noqa: PLC0415  # as above
 
     from homing_node.cli.console import SHORT_ID, moment, out, safe  # noqa: PLC0415  # as above
+    from homing_node.cli.limit_words import limit_lines  # noqa: PLC0415  # as above
     from homing_node.rpc.control_client import ControlClient  # noqa: PLC0415  # as above
 
     quiet()
@@ -94,7 +102,7 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
         out.print(f"No device yet. Pair one with: {safe(setup.command('pair'))}")
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("Device", "Name", "Role", "May use", "Paired", "Last seen"):
+    for title in ("Device", "Name", "Role", "May use", "Limits", "Paired", "Last seen"):
         table.add_column(title, overflow="fold")
     for device in found:
         table.add_row(
@@ -102,6 +110,7 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
             safe(device.name),
             device.role.value,
             ", ".join(sorted(scope.value for scope in device.scopes)),
+            safe(", ".join(words for _, words in limit_lines(device.limits))) or "-",
             moment(device.paired_at),
             moment(device.last_seen_at),
         )
@@ -125,7 +134,9 @@ async def _revoke(setup: Setup, device: str, *, as_json: bool) -> None:
 
 
 def device_object(device: DeviceView) -> dict[str, Any]:
-    """The device as `--json` prints it."""
+    """The device as `--json` prints it; its limits are those that it was granted."""
+    from homing_node.cli.limit_words import limit_object  # noqa: PLC0415  # keep help quick
+
     return {
         "id": device.id,
         "name": device.name,
@@ -134,4 +145,5 @@ def device_object(device: DeviceView) -> dict[str, Any]:
         "paired_at": device.paired_at,
         "last_seen_at": device.last_seen_at or None,
         "introduced_by": device.introduced_by or None,
+        "limits": limit_object(device.limits),
     }
