@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
     app.command("pair", epilog=_EXAMPLES)(pair)
 
 
-def pair(
+def pair(  # noqa: PLR0913  # one for each option
     *,
     words: Annotated[
         list[str],
