@@ -11,31 +11,24 @@ fails, the steps after it are still taken.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from homing_agent.runtime.logs import get_logger
-from homing_core.errors import (
-    HomingError,
-    IntegrityError,
-    NotFoundError,
-    RefusedError,
-    UnavailableError,
-    error_from_code,
-)
-from homing_core.ids import DeviceId, parse_device_id
+from homing_core.errors import HomingError, NotFoundError, RefusedError
 from homing_crypto.audit.records import AuditKind
-from homing_crypto.devices import shut_out_with
+
+from homing_node.devices.revocation import end_work, hanging_on, names_of, not_stored
+from homing_node.devices.undivided import Undivided
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable
 
     from homing_core.access import DeviceRole, Limits, Scope
+    from homing_core.ids import DeviceId
     from homing_crypto.audit.records import Audit
     from homing_crypto.devices import PairedDevice
     from homing_crypto.guard import ShutOut
     from homing_crypto.trust import RewriteT, TrustStore
-
-T = TypeVar("T")
 
 _log = get_logger(__name__)
 
@@ -75,7 +68,7 @@ class DeviceDesk:
         # What is stored and who is shut out change together: a pairing that ends while its device
         # is revoked must not let it in again.
         self._changing = asyncio.Lock()
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._undivided = Undivided()
         self._unstored: dict[DeviceId, str] = {}
 
     def subscribe(self, listener: Callable[[], Awaitable[None]]) -> None:
@@ -97,12 +90,7 @@ class DeviceDesk:
             RefusedError: it was shut out since it used this link.
             HomingError: as `TrustStore.add`.
         """
-        return await self._whole(self._admit(device, actor, link_id))
-
-    async def paired(self, device: PairedDevice, actor: str) -> None:
-        """A device was paired here just now, and is stored."""
-        self._shut_out.remove([device.id, device.owner])
-        await self._note_paired(device, actor)
+        return await self._undivided.run(self._admit(device, actor, link_id))
 
     async def revoke(self, device_id: DeviceId, actor: str) -> tuple[PairedDevice, ...]:
         """Shut a device out with everything that hangs on it; harmless twice.
@@ -119,25 +107,7 @@ class DeviceDesk:
             HomingError: it is shut out, but only until the node restarts: it could not be stored.
         """
         self._shut_out.add([device_id])
-        return await self._whole(self._revoke(device_id, actor))
-
-    async def find(self, prefix: str) -> DeviceId:
-        """The device whose id starts like this; a whole id names one even if the store is broken.
-
-        Raises:
-            UsageError: the prefix is too short.
-            NotFoundError: nothing starts with it.
-            ConflictError: several do.
-            HomingError: the store cannot be read, and this is no whole id.
-        """
-        try:
-            return (await asyncio.to_thread(self._store.find, prefix)).id
-        except (UnavailableError, IntegrityError) as error:
-            try:
-                return parse_device_id(prefix.strip().lower())
-            except HomingError:
-                hint = "Give the device's whole id: it can be shut out all the same."
-                raise type(error)(error.what, hint) from error
+        return await self._undivided.run(self._revoke(device_id, actor))
 
     async def grant(
         self,
@@ -153,7 +123,7 @@ class DeviceDesk:
             NotFoundError: it is unknown.
             RefusedError: it is revoked.
         """
-        return await self._whole(self._grant(device_id, role, scopes, limits, actor))
+        return await self._undivided.run(self._grant(device_id, role, scopes, limits, actor))
 
     async def rewrite(
         self,
@@ -169,7 +139,7 @@ class DeviceDesk:
         Raises:
             HomingError: as `TrustStore.rewrite`.
         """
-        return await self._whole(self._rewrite(decide, then))
+        return await self._undivided.run(self._rewrite(decide, then))
 
     async def store_again(self) -> None:
         """Try once more to store revocations that a full or broken disk has not taken."""
@@ -194,18 +164,6 @@ class DeviceDesk:
                 await listener()
             except Exception as error:  # noqa: BLE001  # one that fails keeps no other from it
                 _log.error("device.listener_failed", exc_info=error)
-
-    async def _whole(self, change: Coroutine[Any, Any, T]) -> T:
-        """A change in a task of its own, which no caller's end cuts short."""
-        task = asyncio.create_task(change)
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
-        return await asyncio.shield(task)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()  # seen, even where nobody waits for it any more
 
     async def _admit(self, device: PairedDevice, actor: str, link_id: str) -> PairedDevice:
         async with self._changing:
@@ -233,8 +191,8 @@ class DeviceDesk:
     async def _revoke(self, device_id: DeviceId, actor: str) -> tuple[PairedDevice, ...]:
         failure: Exception | None = None
         async with self._changing:
-            concerned = await asyncio.to_thread(self._hanging_on, device_id)
-            self._shut_out.add({device_id, *_names(concerned)})
+            concerned = await asyncio.to_thread(hanging_on, self._store, device_id)
+            self._shut_out.add({device_id, *names_of(concerned)})
             try:
                 concerned = await asyncio.to_thread(self._store.revoke, device_id)
             except NotFoundError:
@@ -245,22 +203,14 @@ class DeviceDesk:
                 self._unstored[device_id] = actor
             else:
                 self._unstored.pop(device_id, None)
-            self._shut_out.add(_names(concerned))
-        accounts = {device.owner for device in concerned} or {device_id}
-        ended = await asyncio.gather(
-            *(self._work.end(account) for account in accounts), return_exceptions=True
-        )
-        for account, outcome in zip(accounts, ended, strict=True):
-            if isinstance(outcome, BaseException):
-                _log.error("device.work_not_ended", device=account, exc_info=outcome)
-            else:
-                _log.info("device.revoked", device=account, count=outcome)
+            self._shut_out.add(names_of(concerned))
+        await end_work(self._work, {device.owner for device in concerned} or {device_id})
         self._audit.record(
             AuditKind.REVOKED, actor=actor, device=device_id, detail={"stored": failure is None}
         )
         await self.changed()
         if failure is not None:
-            raise _not_stored(failure) from failure
+            raise not_stored(failure) from failure
         return concerned
 
     async def _rewrite(
@@ -273,14 +223,6 @@ class DeviceDesk:
         if await then(decided):
             await self.changed()
         return decided
-
-    def _hanging_on(self, device_id: DeviceId) -> tuple[PairedDevice, ...]:
-        """Whom this revocation concerns; nobody that we know of if the store cannot be read."""
-        try:
-            device = self._store.lookup(device_id)
-            return shut_out_with(device, self._store.devices()) if device else ()
-        except HomingError:
-            return ()
 
     async def _grant(
         self,
@@ -301,15 +243,3 @@ class DeviceDesk:
             await self._work.end(device.owner, RefusedError(msg, "Ask again."))
         await self.changed()
         return device
-
-
-def _names(devices: tuple[PairedDevice, ...]) -> set[str]:
-    return {name for device in devices for name in (device.id, device.owner)}
-
-
-def _not_stored(error: Exception) -> HomingError:
-    why = error.what if isinstance(error, HomingError) else "something went wrong"
-    msg = f"shut out until the node restarts; it could not be stored: {why}"
-    hint = "Free space on the disk, or repair the trust store, and repeat."
-    code = error.code.value if isinstance(error, HomingError) else "internal"
-    return error_from_code(code, msg, hint)

@@ -2,7 +2,7 @@
 
 A phone can be stolen. So an owner's phone limits and shuts out members, guests and peers; what
 concerns owners, itself included, needs the node's console or the recovery secret, and what it gives
-a device is never more than the device's role has by default. Any device may leave by itself.
+a device is never more than it had, or than its role has by default. Any device may leave by itself.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def check_grant(caller: Caller, device: PairedDevice, grant: Grant, *, recovery:
     if grant.role is not device.role and DeviceRole.PEER in {device.role, grant.role}:
         msg = "a peer is paired as one, and stays one"
         raise RefusedError(msg, "Revoke it and pair it anew, at the node.")
-    if not grant.scopes <= DEFAULT_SCOPES[grant.role]:
+    had = device.scopes if grant.role is device.role else frozenset[Scope]()
+    if not grant.scopes <= DEFAULT_SCOPES[grant.role] | had:
         msg = "that is more than a device of this role may do"
         raise RefusedError(msg, "Allow it at the node: homing-node devices grant")
 

@@ -14,6 +14,7 @@ from homing_proto.v1 import control_pb2 as wire
 from homing_proto.v1 import control_pb2_grpc
 
 from homing_node.describe import node_load, served_models
+from homing_node.devices.revocation import find_device
 from homing_node.rpc.device_codec import encode_device, encode_view
 from homing_node.values import (
     Asks,
@@ -136,7 +137,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
     ) -> wire.RevokePairedDeviceResponse:
         """Shut a device out: stored first, then everything of it that is under way ends."""
         del context
-        device_id = await self._desk.find(request.id_prefix)
+        device_id = await find_device(self._store, request.id_prefix)
         device, *_ = await self._desk.revoke(device_id, CONSOLE)
         return wire.RevokePairedDeviceResponse(device=encode_device(device))
 
