@@ -162,6 +162,8 @@ def _keys_from(fields: dict[str, Any], version: int) -> StoredKeys:
     current = _from_fields(fields)
     if version == _OLDEST_VERSION:
         return StoredKeys(current)
+    if not isinstance(fields["previous"], list):
+        raise TypeError
     earlier = tuple(
         EarlierKey(_from_fields(one), float(one["replaced_at"])) for one in fields["previous"]
     )
