@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 EVERY_S: Final = 180.0
 """A home is asked this often at most, in seconds."""
+_NEW_S: Final = 600.0
+"""A home that was paired this short a time ago is still telling its peers of this phone..."""
+_NEW_EVERY_S: Final = 2.0
+"""... and is asked this often."""
 _REACH_S: Final = 5.0
 
 _log = structlog.get_logger(__name__)
@@ -41,7 +45,6 @@ class PeerKeeper:
         book: the nodes that this phone knows.
         clock: wall time, and for how long ago a home was asked.
         background: begins work that nobody waits for.
-        every_s: how often a home is asked at most, in seconds.
     """
 
     def __init__(
@@ -49,22 +52,24 @@ class PeerKeeper:
         book: NodeBook,
         clock: Clock,
         background: Callable[[Coroutine[object, object, None]], None],
-        every_s: float = EVERY_S,
     ) -> None:
         """Nobody was asked yet."""
         self._book = book
         self._clock = clock
         self._background = background
-        self._every_s = every_s
         self._asked: dict[DeviceId, float] = {}
 
     def seen(self, link: NodeLink, verified: Verified) -> None:
         """A node answered: ask it for its peers, if it is a home and if it is time."""
         del verified
-        home = link.node.place is Place.HOME and not link.node.introduced_by
-        now, last = self._clock.monotonic(), self._asked.get(link.node.id)
-        if home and (last is None or now - last >= self._every_s):
-            self._asked[link.node.id] = now
+        node = link.node
+        if node.place is not Place.HOME or node.introduced_by:
+            return
+        new = 0 <= self._clock.now() - node.paired_at < _NEW_S
+        every_s = _NEW_EVERY_S if new else EVERY_S
+        now, last = self._clock.monotonic(), self._asked.get(node.id)
+        if last is None or now - last >= every_s:
+            self._asked[node.id] = now
             self._background(self._ask(link))
 
     async def _ask(self, link: NodeLink) -> None:
