@@ -186,7 +186,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             clock,
             lambda: ring.current,
             config.audit,
-            {"version": facts.version},
+            {"version": facts.version, "post_quantum_required": hybrid_required(config)},
         )
         stack.callback(audit.close)
         keys = NodeKeys(ring, clock, config.keys.overlap_days * DAY_S, audit)

@@ -11,7 +11,7 @@ class AuditSection:
 
     Attributes:
         keep_days: entries older than this are removed, which the record itself says; the newest
-            10,000 stay all the same. 0 keeps all up to 100,000 entries.
+            10,000 stay all the same. 0 keeps all up to 500,000 entries.
     """
 
     keep_days: int = 400

@@ -32,8 +32,8 @@ WAIT_S: Final = 0.05
 """How long one call may wait for the disk, in seconds. A commit takes about 1 ms on an SSD."""
 MOST_WAITING: Final = 1000
 """Entries in memory that are still to be written."""
-MOST_ENTRIES: Final = 100_000
-"""Above this many the oldest go, however young: about 50 MB."""
+MOST_ENTRIES: Final = 500_000
+"""Above this many the oldest go, however young: about 250 MB."""
 KEEP_LEAST: Final = 10_000
 """So many stay, however old: a clock that jumps ahead must not empty the record."""
 _BATCH: Final = 200
