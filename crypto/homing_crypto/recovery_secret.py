@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cryptography.exceptions import InvalidKey
@@ -86,11 +86,16 @@ class SecretHash:
     memory_kib: int = MEMORY_KIB
 
     @classmethod
-    def of(cls, secret: str) -> SecretHash:
+    def of(
+        cls,
+        secret: str,
+        iterations: int = ITERATIONS,
+        lanes: int = LANES,
+        memory_kib: int = MEMORY_KIB,
+    ) -> SecretHash:
         """Hash a secret as `new_recovery_secret` gives it. Takes about 0.1 s."""
-        salt = secrets.token_bytes(SALT_BYTES)
-        made = cls(salt, b"")
-        return cls(salt, made._kdf().derive(_material(secret)))
+        made = cls(secrets.token_bytes(SALT_BYTES), b"", iterations, lanes, memory_kib)
+        return replace(made, digest=made._kdf().derive(_material(secret)))
 
     def fits(self, secret: str) -> bool:
         """Whether it is this secret, as `read_recovery_secret` gives it. Takes about 0.1 s.
