@@ -1,0 +1,1 @@
+"""What `make bench-trust` measures, a module for each thing."""
