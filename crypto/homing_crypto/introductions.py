@@ -108,7 +108,7 @@ def introduce(
         lease_expires_at=lease_expires_at,
         serial=serial,
     )
-    return replace(made, signature=identity.sign(_transcript(made)))
+    return replace(made, signature=identity.sign(transcript(made)))
 
 
 def next_serial(last: int, now: float) -> int:
@@ -145,7 +145,7 @@ def verify_introduction(
     if introduction.home_id != home.device_id or introduction.peer_id not in me:
         msg = "this introduction was made by another home, or for another node"
         raise IntegrityError(msg, "A home sends its own introductions to each peer.")
-    verify(home.public_key, introduction.signature, _transcript(introduction), "this introduction")
+    verify(home.public_key, introduction.signature, transcript(introduction), "this introduction")
     certificate = check_certificate(introduction.certificate_der)
     if certificate.device_id != introduction.device_id:
         msg = "the introduced certificate belongs to another device"
@@ -171,7 +171,8 @@ def _check_numbers(introduction: Introduction, now: float) -> None:
         raise InvalidDataError(error.what, error.hint) from error
 
 
-def _transcript(one: Introduction) -> bytes:
+def transcript(one: Introduction) -> bytes:
+    """What a home signs: everything but the signature."""
     limits = one.limits
     return joined(
         [

@@ -21,7 +21,7 @@ from homing_core.generation import GenerateRequest, TextDelta
 from homing_core.ids import new_generation_id
 from homing_core.messages import user
 from homing_crypto.audit.records import CONSOLE
-from homing_crypto.introductions import Introduction, introduce
+from homing_crypto.introductions import Introduction, introduce, transcript
 from homing_crypto.keys import device_id_of
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import paired_device, throwaway_identity
@@ -77,10 +77,7 @@ class Home:
 
     def signed(self, made: Introduction) -> Introduction:
         """The same with a true signature of this home's."""
-        from homing_crypto import introductions  # noqa: PLC0415  # what an attacker would rebuild
-
-        transcript = introductions._transcript(made)  # noqa: SLF001  # as above
-        return dataclasses.replace(made, signature=self.identity.sign(transcript))
+        return dataclasses.replace(made, signature=self.identity.sign(transcript(made)))
 
     async def push(self, *introductions: Introduction) -> devices_pb2.PushIntroductionsResponse:
         stub = devices_pb2_grpc.PeersServiceStub(self.channel)

@@ -11,12 +11,16 @@ import pytest
 from homing_core.access import DeviceRole, Limits, Scope
 from homing_core.clock import SystemClock
 from homing_core.errors import NotFoundError, RefusedError, UnpairedError
+from homing_core.generation import GenerateRequest
+from homing_core.ids import new_generation_id
+from homing_core.messages import user
 from homing_core.testing import FakeClock
 from homing_crypto.audit.records import CONSOLE
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_node.peers.section import PeersSection
 from homing_node.peers.views import Standing
 from homing_node.values import Opened
+from homing_proto.codec.generation import encode_generate_request
 from homing_proto.v1 import node_pb2
 from support.node_rig import DEADLINE_S, LOOPBACK, Phone, node_rig, within
 from support.peer_rig import (
@@ -237,3 +241,48 @@ async def test_pairing_again_by_a_new_link_is_harmless(trio: Three) -> None:
     assert trio.lives_at_peer(phone.identity)
     peers, _ = await trio.control.views()
     assert [one.name for one in peers] == ["Bo's place"]
+
+
+async def test_a_home_with_a_new_key_goes_on_vouching(trio: Three) -> None:
+    phone = await trio.phone()
+    await trio.until_known(phone)
+    await trio.home.running.keys.rotate()
+    view = await trio.control.share("Friend")
+    assert (view.error, [one.standing for one in view.devices]) == (None, [Standing.TAKEN])
+    entry = trio.peer.running.store.get(phone.identity.device_id)
+    keys = {one.id for one in trio.peer.running.store.devices() if one.role is DeviceRole.PEER}
+    assert entry.introduced_by in keys
+    assert await answered(trio.peer, await trio.at_peer(phone)) == "olleh"
+    await trio.home.running.desk.revoke(phone.identity.device_id, CONSOLE)
+    await trio.until(lambda: not trio.lives_at_peer(phone.identity))
+
+
+async def test_a_peer_with_a_new_key_is_followed(trio: Three) -> None:
+    phone = await trio.phone()
+    await trio.until_known(phone)
+    await trio.peer.running.keys.rotate()
+    another = await trio.phone()
+    await trio.until_known(another)
+    (view,), _ = await trio.control.views()
+    assert view.id == trio.peer.certificate.device_id
+    assert {one.standing for one in view.devices} == {Standing.TAKEN}
+    (peer,) = await offered(phone)
+    assert peer.certificate_der == trio.peer.certificate.der
+
+
+async def test_an_open_stream_ends_with_the_lease(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with three(tmp_path, clock=clock) as trio:
+        phone = await trio.phone()
+        await trio.until_known(phone)
+        there = await trio.at_peer(phone)
+        call = there.inference.Generate(
+            encode_generate_request(GenerateRequest(new_generation_id(), (user("go on"),), "")),
+            timeout=DEADLINE_S,
+        )
+        await within(trio.peer.engine.started.get())
+        await trio.home.running.peers.sharing.stop()  # as if the home had gone
+        clock.advance(PeersSection().lease_s + 1)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await within(call.read())
+        assert isinstance(error_from_rpc(caught.value), UnpairedError)
