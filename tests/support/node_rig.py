@@ -23,6 +23,7 @@ from homing_node.assembly import NodeOptions, RunningNode, running_node
 from homing_node.config import DiscoverySection, ListenSection, NodeConfig, NodeSection
 from homing_node.models.slots import ConfiguredModel
 from homing_node.rpc.control_client import ControlClient
+from homing_node.tools import NoTools
 from homing_proto.codec.events import decode_numbered
 from homing_proto.v1 import inference_pb2, inference_pb2_grpc, node_pb2_grpc
 from support.fed_engine import FedEngine
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from homing_core.errors import HomingError
     from homing_core.generation import Numbered
     from homing_crypto.certificates import CheckedCertificate
+    from homing_node.tools import HomeTools
 
 T = TypeVar("T")
 
@@ -158,13 +160,14 @@ def only(source: HeldSource) -> tuple[ConfiguredModel, ...]:
 
 
 @contextlib.asynccontextmanager
-async def node_rig(
+async def node_rig(  # noqa: PLR0913  # each is a part of its own
     folder: Path,
     config: NodeConfig = LOOPBACK,
     *,
     ready: bool = True,
     also: tuple[ConfiguredModel, ...] = (),
     clock: Clock | None = None,
+    tools: HomeTools | None = None,
 ) -> AsyncGenerator[NodeRig]:
     """Run a node in `folder`, its model loaded unless `ready` is false.
 
@@ -174,12 +177,19 @@ async def node_rig(
         ready: whether its default model is loaded at once.
         also: further models.
         clock: for everything that it stores; None is the machine's.
+        tools: what it can run; None is nothing.
     """
     engine = FedEngine()
     source = HeldSource(engine, ready=ready)
     paths = program_paths("homing-node", "node", folder / "node", environ={})
     stop = asyncio.Event()
-    options = NodeOptions(paths, config, (*only(source), *also), clock=clock or SystemClock())
+    options = NodeOptions(
+        paths,
+        config,
+        (*only(source), *also),
+        clock=clock or SystemClock(),
+        tools=tools or NoTools(),
+    )
     async with running_node(options, stop) as running:
         if ready:
             await within(running.models.settled())

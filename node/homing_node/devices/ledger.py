@@ -63,6 +63,7 @@ class UsageLedger:
         self._keep_s = keep_days * DAY_S
         self._thread = ThreadPoolExecutor(1, "usage-ledger")
         self._database: sqlite3.Connection | None = None
+        self._closed = False
         self.time = LedgerTime(clock, None, boot)
         self.recent: tuple[Counted, ...] = ()
 
@@ -124,12 +125,16 @@ class UsageLedger:
 
     async def close(self) -> None:
         """Close the file; harmless twice."""
+        self._closed = True
         if self._database is not None:
             database, self._database = self._database, None
             await asyncio.get_running_loop().run_in_executor(self._thread, database.close)
         self._thread.shutdown(wait=False)
 
     async def _do(self, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise _closed()
+
         def safely() -> T:
             try:
                 return work()
@@ -149,8 +154,7 @@ class UsageLedger:
     @property
     def _db(self) -> sqlite3.Connection:
         if self._database is None:
-            msg = "the usage ledger is closed"
-            raise UnavailableError(msg, "Start the node again.")
+            raise _closed()
         return self._database
 
     def _open(self) -> None:
@@ -228,6 +232,10 @@ class UsageLedger:
                 (horizon,),
             )
             database.execute("DELETE FROM generations WHERE counted_at <= ?", (horizon,))
+
+
+def _closed() -> UnavailableError:
+    return UnavailableError("the usage ledger is closed", "Start the node again.")
 
 
 @contextlib.contextmanager

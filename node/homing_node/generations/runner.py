@@ -85,10 +85,11 @@ class Generations:
             return log
         if self._stopping:
             raise _stopping()
-        self._engines.check(request.model)
         # What it leaves in the engine serves this device alone, whatever the request says.
         ticket = admit(replace(request, owner=device))
         try:
+            # Only now: of models that it may not use, a device is not told.
+            self._engines.check(request.model)
             log = self._table.begin(device, request.id, digest, yields=ticket.yields)
         except HomingError:
             ticket.close("refused")

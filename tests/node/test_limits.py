@@ -1,0 +1,161 @@
+"""Which limits hold: a device's own, ceilings of its role, and the home behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from homing_core.access import DeviceRole, Limits, Scope
+from homing_core.errors import InvalidDataError, RefusedError, UnpairedError, UsageError
+from homing_core.ids import DeviceId
+from homing_crypto.testing import paired_device, throwaway_identity
+from homing_node.cli import limit_words
+from homing_node.devices.changes import DeviceChange, LimitChanges, changed
+from homing_node.devices.limits import check_expiry, check_hours, duration, standing_of
+from homing_node.devices.rate import CallRates
+from homing_node.limit_sections import CeilingSection, LimitsSection
+from homing_node.rpc.device_control_codec import decode_change, decode_usage, encode_change
+from homing_proto.v1 import device_control_pb2 as wire
+
+SECTION = LimitsSection(
+    member=CeilingSection(hours="06:00-23:00"),
+    guest=CeilingSection(tokens_per_day=1000, models=("small-*",)),
+    introduced=CeilingSection(tokens_per_day=2000, concurrent_streams=2),
+)
+PHONE = throwaway_identity()
+HOME = throwaway_identity()
+
+
+def test_of_what_was_granted_and_the_roles_ceiling_the_tighter_counts() -> None:
+    guest = paired_device(PHONE, DeviceRole.GUEST)
+    roomy = replace(guest, limits=Limits(tokens_per_day=5000, models=("small-1", "large")))
+    standing = standing_of(roomy, None, SECTION)
+    assert standing.limits == Limits(tokens_per_day=1000, models=("small-1",))
+    assert dict(standing.tighter()) == {"tokens_per_day": "limits.guest", "models": "limits.guest"}
+    tight = replace(guest, limits=Limits(tokens_per_day=10))
+    assert standing_of(tight, None, SECTION).limits.tokens_per_day == 10
+
+
+def test_an_owner_has_no_ceiling() -> None:
+    owner = paired_device(PHONE, DeviceRole.OWNER)
+    standing = standing_of(owner, None, SECTION)
+    assert (standing.limits, standing.tighter(), standing.household) == (Limits(), (), True)
+
+
+def test_an_introduced_device_stays_within_its_homes_limits_whatever_its_role() -> None:
+    home = replace(
+        paired_device(HOME, DeviceRole.PEER, name="attic"), limits=Limits(tokens_per_day=500)
+    )
+    phone = replace(paired_device(PHONE, DeviceRole.OWNER), introduced_by=home.id)
+    standing = standing_of(phone, home, SECTION)
+    assert standing.limits == Limits(tokens_per_day=500, concurrent_streams=2)
+    assert dict(standing.tighter())["tokens_per_day"].startswith("attic")
+    assert (standing.peer, standing.household) == (home.owner, False)
+    with pytest.raises(RefusedError):
+        standing_of(phone, None, SECTION)
+
+
+def test_hours_and_ends_are_said() -> None:
+    with pytest.raises(RefusedError, match="these hours only"):
+        check_hours(Limits(hours="none"), 1_800_000_000.0)
+    with pytest.raises(RefusedError, match="cannot be read"):
+        check_hours(Limits(hours="whenever"), 1_800_000_000.0)
+    with pytest.raises(UnpairedError):
+        check_expiry(Limits(expires_at=10), 10.0)
+    check_expiry(Limits(expires_at=10), 9.9)
+    assert [duration(s) for s in (0, 61, 3599, 3600, 3601)] == [
+        *("1 minute", "2 minutes", "60 minutes", "1 hour", "2 hours")
+    ]
+
+
+def test_a_change_touches_only_what_it_names() -> None:
+    device = replace(
+        paired_device(PHONE, DeviceRole.MEMBER, frozenset({Scope.TOOLS})),
+        limits=Limits(tokens_per_day=5, tools=("notes.*",)),
+    )
+    change = DeviceChange(limits=LimitChanges(tokens_per_day=0, hours="8:00"))
+    with pytest.raises(UsageError):
+        changed(device, change)
+    change = DeviceChange(limits=LimitChanges(tokens_per_day=0, hours="08:00-09:00"))
+    assert changed(device, change) == (
+        *(DeviceRole.MEMBER, frozenset({Scope.TOOLS})),
+        Limits(tools=("notes.*",), hours="08:00-09:00"),
+    )
+
+
+def test_another_role_comes_with_its_own_scopes_and_a_reset_with_no_limits() -> None:
+    owner = replace(paired_device(PHONE, DeviceRole.OWNER), limits=Limits(jobs=1))
+    role, scopes, limits = changed(owner, DeviceChange(role=DeviceRole.GUEST))
+    assert (role, scopes, limits) == (
+        *(DeviceRole.GUEST, frozenset({Scope.INFERENCE})),
+        Limits(jobs=1),
+    )
+    _, scopes, limits = changed(owner, DeviceChange(reset=True, limits=LimitChanges(jobs=7)))
+    assert Scope.DEVICES in scopes
+    assert limits == Limits(jobs=7)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        DeviceChange(),
+        DeviceChange(reset=True, scopes=frozenset()),
+        DeviceChange(DeviceRole.PEER, frozenset({Scope.JOBS, Scope.TOOLS})),
+        DeviceChange(limits=LimitChanges(0, 1, 2, (), ("a", "b"), 0, "")),
+        DeviceChange(limits=LimitChanges(models=("none",), expires_at=9)),
+    ],
+)
+def test_a_change_crosses_the_wire_whole(change: DeviceChange) -> None:
+    request = wire.ChangeDeviceRequest.FromString(encode_change("abcd", change).SerializeToString())
+    assert decode_change(request) == change
+    assert request.id_prefix == "abcd"
+
+
+def test_malformed_changes_and_uses_are_refused() -> None:
+    with pytest.raises(InvalidDataError):
+        decode_change(wire.ChangeDeviceRequest(role=99))  # type: ignore[arg-type]  # hostile
+    many = wire.ChangeDeviceRequest()
+    many.limits.models.names.extend(["x"] * 5000)
+    with pytest.raises(InvalidDataError):
+        decode_change(many)
+    with pytest.raises(InvalidDataError):
+        decode_usage(wire.GetUsageResponse(devices=[wire.DeviceUse()]))
+
+
+def test_calls_are_limited_by_account() -> None:
+    rates = CallRates(per_second=2, burst=3)
+    one, two = DeviceId("1" * 64), DeviceId("2" * 64)
+    assert [rates.take(one, 0.0) for _ in range(4)] == [0, 0, 0, 0.5]
+    assert rates.take(two, 0.0) == 0
+    assert rates.take(one, 0.6) == 0
+    assert rates.take(one, 0.6) > 0
+    assert [rates.take(one, 1000.0) for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+NOW = 1_800_000_000.0  # 2027-01-15
+
+
+@pytest.mark.parametrize("text", ["2026-12-24", "+0d", "tomorrow", "+7", "2027-99-01", "+7m", ""])
+def test_what_is_no_moment_to_come_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        limit_words.until(text, NOW)
+
+
+def test_moments() -> None:
+    assert limit_words.until("never", NOW) == 0
+    assert limit_words.until("+7d", NOW) == NOW + 7 * 24 * 3600
+    assert limit_words.until("2027-02-01T10:00+00:00", NOW) == 1801476000
+    day = limit_words.until("2027-02-01", NOW)
+    assert 1801440000 - 14 * 3600 < day < 1801526400 + 14 * 3600
+
+
+def test_numbers_and_names() -> None:
+    assert limit_words.number("20,000", "it") == 20_000
+    assert limit_words.number("unlimited", "it") == 0
+    assert limit_words.number(None, "it") is None
+    for wrong in ("0", "-1", "many", "1.5", "²"):
+        with pytest.raises(UsageError):
+            limit_words.number(wrong, "it")
+    assert limit_words.names("a, b") == ("a", "b")
+    assert limit_words.names("any") == ()
+    assert limit_words.hours("any") == ""
