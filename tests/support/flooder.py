@@ -3,7 +3,8 @@
 `python -m support.flooder PORT SOURCE KIND RATE MOST` connects to 127.0.0.1 from a source address
 until its standard input closes; it prints `ready` once `MOST`, or 50, were opened, and at its end
 how many in all. Kinds: `silent` says nothing; `hello` greets well and says no more; `handshake`
-does whole handshakes with certificates that nobody knows.
+does whole handshakes with certificates that nobody knows, with the node whose certificate standard
+input holds.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import sys
 from typing import TYPE_CHECKING
 
 import grpc
+from homing_crypto.certificates import CheckedCertificate, check_certificate
 from homing_crypto.credentials import client_channel
 from homing_crypto.testing import throwaway_identity
 from support.hellos import GOOD
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+    from homing_crypto.identity import DeviceIdentity
 
 READY_AT = 50
 BATCH = 16
@@ -30,9 +34,12 @@ BATCH = 16
 class Flood:
     """Opens connections at a rate, and keeps the newest."""
 
-    def __init__(self, port: int, source: str, kind: str, most: int) -> None:
-        self.port, self.source, self.kind = port, source, kind
+    def __init__(
+        self, port: int, source: str, kind: str, most: int, node: CheckedCertificate | None
+    ) -> None:
+        self.port, self.source, self.kind, self.node = port, source, kind, node
         self.opened = 0
+        self.ended = False
         self.ready = min(most, READY_AT) if kind != "handshake" else 1
         self._held: collections.deque[socket.socket] = collections.deque()
         self._most = most
@@ -43,7 +50,7 @@ class Flood:
         async with contextlib.AsyncExitStack() as stack:
             relay = await stack.enter_async_context(self._relay())
             strangers = [throwaway_identity() for _ in range(4)]
-            while True:
+            while not self.ended:
                 for number in range(batch):
                     if self.kind == "handshake":
                         await self._handshake(relay, strangers[number % 4])
@@ -60,18 +67,17 @@ class Flood:
         made.setblocking(False)  # noqa: FBT003  # the method takes nothing else
         made.bind((self.source, 0))
         with contextlib.suppress(OSError):
-            await asyncio.wait_for(
-                asyncio.get_running_loop().sock_connect(made, ("127.0.0.1", self.port)), 5
-            )
+            async with asyncio.timeout(5):
+                await asyncio.get_running_loop().sock_connect(made, ("127.0.0.1", self.port))
             if self.kind == "hello":
                 made.send(GOOD)
         self._held.append(made)
         if len(self._held) > self._most:
             self._held.popleft().close()
 
-    async def _handshake(self, relay: int, stranger: object) -> None:
-        node = stranger.certificate  # type: ignore[attr-defined]  # whichever: it looks at ours too
-        async with client_channel(f"127.0.0.1:{relay}", stranger, node) as channel:  # type: ignore[arg-type]
+    async def _handshake(self, relay: int, stranger: DeviceIdentity) -> None:
+        assert self.node is not None
+        async with client_channel(f"127.0.0.1:{relay}", stranger, self.node) as channel:
             call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/x/y")
             with contextlib.suppress(grpc.aio.AioRpcError):
                 await call(b"", timeout=2)
@@ -105,12 +111,15 @@ def say(word: object) -> None:
 
 async def main() -> None:
     port, source, kind, rate, most = sys.argv[1:]
-    flood = Flood(int(port), source, kind, int(most))
+    line = await asyncio.to_thread(sys.stdin.readline)
+    node = check_certificate(bytes.fromhex(line.strip())) if line.strip() else None
+    flood = Flood(int(port), source, kind, int(most), node)
     running = asyncio.create_task(flood.run(float(rate)))
     ending = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
     await asyncio.wait({running, ending}, return_when=asyncio.FIRST_COMPLETED)
     if running.done():
         running.result()
+    flood.ended = True
     running.cancel()
     say(flood.opened)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import AsyncGenerator
 
+    from homing_crypto.certificates import CheckedCertificate
+
 START_S = 30.0
 
 
@@ -28,19 +30,28 @@ class Flood:
         self._process = process
         self.opened = 0
 
-    async def begin(self) -> None:
+    async def begin(self, node: CheckedCertificate | None) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write((node.der.hex() if node else "").encode() + b"\n")
         assert self._process.stdout is not None
         line = await asyncio.wait_for(self._process.stdout.readline(), START_S)
         assert line == b"ready\n", line
 
     async def end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         out, _ = await asyncio.wait_for(self._process.communicate(), START_S)
         self.opened = int(out.split()[-1])
 
 
 @contextlib.asynccontextmanager
-async def flood(
-    port: int, kind: str = "silent", source: str = "127.0.0.2", rate: float = 0, most: int = 400
+async def flood(  # noqa: PLR0913, PLR0917  # a flood has that many sides
+    port: int,
+    kind: str = "silent",
+    source: str = "127.0.0.2",
+    rate: float = 0,
+    most: int = 400,
+    node: CheckedCertificate | None = None,
 ) -> AsyncGenerator[Flood]:
     """Strangers at work for the length of a block.
 
@@ -50,6 +61,7 @@ async def flood(
         source: where they call from.
         rate: connections a second; 0 for as many as they can.
         most: connections that they hold at once.
+        node: its certificate, for `handshake`.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -60,7 +72,7 @@ async def flood(
     )
     running = Flood(process)
     try:
-        await running.begin()
+        await running.begin(node)
         yield running
         await running.end()
     finally:
