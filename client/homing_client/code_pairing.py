@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
+from homing_agent.pairing.first_server import first_server
 from homing_core.errors import HomingError, InvalidDataError, NotFoundError, UnavailableError
 from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel, pairing_channel
@@ -27,7 +28,6 @@ from homing_crypto.pairing.code_client import (
 )
 from homing_crypto.pairing.pinned import fetch_unproven
 
-from homing_client.pairing_server import first_server
 from homing_client.rpc import code_calls
 from homing_client.rpc.node_calls import NodeCalls
 

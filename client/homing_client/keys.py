@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
+from homing_agent.pairing.by_link import PENDING_S
 from homing_agent.runtime.logs import get_logger
 from homing_core.errors import ConflictError, HomingError
 from homing_core.keys import NodeKnows, OwnKey
-
-from homing_client.pairing import PENDING_S
 
 if TYPE_CHECKING:
     from homing_core.clock import Clock

@@ -12,30 +12,19 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import structlog
+from homing_agent.pairing.by_link import PENDING_S, Pairer
 from homing_core.errors import HomingError, UnavailableError
-from homing_crypto.credentials import pairing_channel
-from homing_crypto.nodes import PendingPairing
-from homing_crypto.pairing.client import accept_answer, start_pairing
 from homing_crypto.pairing.code_claim import is_claiming
 from homing_crypto.pairing.link import parse_link
-from homing_crypto.pairing.pinned import fetch_certificate
 
 from homing_client.code_pairing import PhoneHere, resume_by_code
-from homing_client.pairing_server import first_server
 from homing_client.rpc import pairing_calls
 
 if TYPE_CHECKING:
     from homing_core.clock import Clock
-    from homing_crypto.certificates import CheckedCertificate
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
     from homing_crypto.pairing.link import PairingLink
-    from homing_crypto.pairing.proof import PairAnswer, PairAttempt
-
-PENDING_S = 15 * 60.0
-"""An unanswered pairing is forgotten after this long: links live for three minutes."""
-_CALL_S = 10.0
-_TRIES = 3
 
 _log = structlog.get_logger(__name__)
 
@@ -59,27 +48,17 @@ async def pair_with(
         ConflictError: the link has paired another device.
         UnavailableError: nobody answered. The link may be tried again until it ends.
     """
-    link = parse_link(text)
-    pending = PendingPairing(link.id, link.to_text(), name, clock.now())
-    await asyncio.to_thread(book.begin_pairing, pending)
+    pairer = Pairer(identity, book, clock, pairing_calls.pair)
     try:
-        target, certificate = await _find_server(link)
-        side = start_pairing(link, identity, certificate, name)
-        answer = await _exchange(target, certificate, side.attempt)
-        node = accept_answer(side, answer, clock.now())
+        return await pairer.pair(text, name)
     except UnavailableError as error:
         # The answer may have been lost, so it stays pending.
-        known = await _known_as(book, link)
+        known = await _known_as(book, parse_link(text))
         if known is None:
             raise
         raise UnavailableError(
             error.what, f"This phone is paired with {known} already: homing nodes"
         ) from error
-    except HomingError:
-        await asyncio.to_thread(book.finish_pairing, link.id, None)
-        raise
-    await asyncio.to_thread(book.finish_pairing, link.id, node)
-    return node
 
 
 async def resume_pairings(*, identity: DeviceIdentity, book: NodeBook, clock: Clock) -> None:
@@ -109,23 +88,3 @@ async def _known_as(book: NodeBook, link: PairingLink) -> str | None:
         if hashlib.sha256(node.certificate_der).digest() == link.certificate_sha256:
             return node.name
     return None
-
-
-async def _find_server(link: PairingLink) -> tuple[str, CheckedCertificate]:
-    """The address of the link at which the right certificate is shown first; all are tried."""
-    return await first_server(
-        link.addresses, lambda address: fetch_certificate(address, link.certificate_sha256)
-    )
-
-
-async def _exchange(
-    target: str, certificate: CheckedCertificate, attempt: PairAttempt
-) -> PairAnswer:
-    failure = UnavailableError("the pairing server does not answer", "Try the same link again.")
-    for _ in range(_TRIES):
-        async with pairing_channel(target, certificate) as channel:
-            try:
-                return await pairing_calls.pair(channel, attempt, _CALL_S)
-            except UnavailableError as error:
-                failure = error
-    raise failure

@@ -20,11 +20,12 @@ from homing_crypto.pairing.client import accept_answer, start_pairing
 from homing_crypto.pairing.link import parse_link
 from homing_crypto.pairing.pinned import fetch_certificate
 
+from homing_agent.pairing.first_server import first_server
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import grpc.aio
-    from homing_core.addresses import Address
     from homing_core.clock import Clock
     from homing_crypto.certificates import CheckedCertificate
     from homing_crypto.identity import DeviceIdentity
@@ -125,24 +126,6 @@ class Pairer:
 
 async def _find_server(link: PairingLink) -> tuple[str, CheckedCertificate]:
     """The address of the link at which the right certificate is shown first; all are tried."""
-    failures: list[HomingError] = []
-
-    async def attempt(address: Address) -> tuple[str, CheckedCertificate] | None:
-        try:
-            return str(address), await fetch_certificate(address, link.certificate_sha256)
-        except HomingError as error:
-            failures.append(error)
-            return None
-
-    tasks = [asyncio.ensure_future(attempt(address)) for address in link.addresses]
-    try:
-        for finished in asyncio.as_completed(tasks):
-            if (found := await finished) is not None:
-                return found
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    # Whoever answered with something wrong says more than an address where nobody is.
-    telling = [one for one in failures if not isinstance(one, UnavailableError)]
-    raise (telling or failures)[0]
+    return await first_server(
+        link.addresses, lambda address: fetch_certificate(address, link.certificate_sha256)
+    )
