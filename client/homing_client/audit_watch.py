@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 from homing_core.access import DeviceRole
 from homing_core.audit import Head
-from homing_core.errors import HomingError
+from homing_core.errors import HomingError, UnavailableError
 from homing_core.tools import Place
 from homing_crypto.audit.head import check_head
 from homing_crypto.audit.verify import Broken, extends
@@ -23,7 +23,7 @@ from homing_crypto.certificates import check_certificate
 from homing_client.rpc.audit_calls import AuditCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from homing_core.audit import Entry, SignedHead
     from homing_core.clock import Clock
@@ -35,8 +35,26 @@ if TYPE_CHECKING:
 EVERY_S: Final = 180.0
 """A home's record is looked at this often at most, in seconds."""
 _REACH_S: Final = 5.0
+_LONGEST_S: Final = 300.0
+"""Half a million entries come in less than a minute at home; whoever drips them is left."""
 
 _log = structlog.get_logger(__name__)
+
+
+class RecordSource(Protocol):
+    """A node's record; each method raises `HomingError`."""
+
+    async def head(self) -> tuple[SignedHead | None, int]:
+        """The signed head, None if nothing was recorded; and up to where entries were removed."""
+        ...
+
+    async def entries(self, after: int) -> tuple[tuple[Entry, ...], dict[str, str]]:
+        """A page of what comes after a number, and names of devices by id."""
+        ...
+
+
+async def _from_node(link: NodeLink) -> RecordSource:
+    return AuditCalls(await link.channel(_REACH_S))
 
 
 class RecordWatch:
@@ -46,6 +64,7 @@ class RecordWatch:
         book: what was kept.
         clock: wall time, and for how long ago a record was looked at.
         background: begins work that nobody waits for.
+        source: gives access to a node's record.
     """
 
     def __init__(
@@ -53,8 +72,10 @@ class RecordWatch:
         book: AuditBook,
         clock: Clock,
         background: Callable[[Coroutine[object, object, None]], None],
+        source: Callable[[NodeLink], Awaitable[RecordSource]] = _from_node,
     ) -> None:
         """Nothing was looked at yet."""
+        self._source = source
         self._book = book
         self._clock = clock
         self._background = background
@@ -78,11 +99,7 @@ class RecordWatch:
         node = link.node
         async with self._locks[node.id]:
             before = await asyncio.to_thread(self._book.get, node.id)
-            calls = AuditCalls(await link.channel(_REACH_S))
-            signed, removed = await calls.head()
-            if signed is not None:
-                check_head(signed, check_certificate(node.certificate_der))
-            trouble = await _compare(before.kept, signed, removed, calls)
+            signed, trouble = await self._compared(link, before.kept)
             now = self._clock.now()
             if not trouble:
                 if signed is None:
@@ -93,6 +110,19 @@ class RecordWatch:
             shown = signed.head if signed else None
             return await asyncio.to_thread(self._book.note_trouble, node.id, words, shown, now)
 
+    async def _compared(self, link: NodeLink, kept: Head | None) -> tuple[SignedHead | None, str]:
+        """The head that the node shows, and what is wrong with it."""
+        try:
+            async with asyncio.timeout(_LONGEST_S):
+                source = await self._source(link)
+                signed, removed = await source.head()
+                if signed is not None:
+                    check_head(signed, check_certificate(link.node.certificate_der))
+                return signed, await _compare(kept, signed, removed, source)
+        except TimeoutError as error:
+            msg = f"comparing the record at {link.node.name} took too long"
+            raise UnavailableError(msg, "Try again: homing audit verify.") from error
+
     async def _look(self, link: NodeLink) -> None:
         try:
             await self.check(link)
@@ -101,7 +131,7 @@ class RecordWatch:
 
 
 async def _compare(
-    kept: Head | None, signed: SignedHead | None, removed: int, calls: AuditCalls
+    kept: Head | None, signed: SignedHead | None, removed: int, source: RecordSource
 ) -> str:
     """What is wrong with a record, as the end of a sentence; empty if nothing is."""
     if kept is None:
@@ -112,7 +142,7 @@ async def _compare(
         return found
     seen = kept
     while seen.seq < head.seq:
-        page, _ = await calls.entries(seen.seq)
+        page, _ = await source.entries(seen.seq)
         page = tuple(entry for entry in page if entry.seq <= head.seq)
         trouble, seen = _follow(kept, seen, page)
         if trouble:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_core.approvals import ApprovalStatement, Verdict
 from homing_core.audit import Head
 from homing_core.errors import UnavailableError
+from homing_core.ids import ApprovalId, RequestId
 from homing_core.testing import FakeClock
+from homing_core.tools import ToolId
 from homing_crypto.audit import log as audit_log
+from homing_crypto.audit.actions import note_approval, note_tool_run
 from homing_crypto.audit.log import MOST_WAITING, SqliteAudit
 from homing_crypto.audit.records import CONSOLE, NODE, AuditKind
 from homing_crypto.audit.store import AuditFile, Filter
 from homing_crypto.audit.verify import Broken, Verified
-from homing_crypto.testing import throwaway_identity
+from homing_crypto.testing import MemoryAudit, throwaway_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+WRITER = Path(__file__).parents[1] / "support" / "audit_writer.py"
 IDENTITY = throwaway_identity()
 DEVICE = throwaway_identity().device_id
 WAIT_S = 10.0
@@ -240,3 +248,56 @@ def test_old_entries_go_under_a_checkpoint_and_the_chain_stays_whole(
     assert file.entries()[0].seq == 9
     assert file.newest(1, Filter(kinds=("checkpoint",)))[0].facts["up_to"] == 8
     file.close()
+
+
+def test_what_was_noted_survives_kill_9(path: Path) -> None:
+    noted = 0
+    for lines in (1, 3, 7):
+        writer = subprocess.Popen(  # noqa: S603  # our own file
+            [sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        for _ in range(lines):
+            assert writer.stdout.readline()
+        writer.kill()
+        noted += lines + len(writer.stdout.readlines())
+        writer.stdout.close()
+        assert writer.wait() == -signal.SIGKILL
+        file = AuditFile(path)
+        found = file.check()
+        file.close()
+        assert isinstance(found, Verified)
+        assert found.seq >= noted
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_tools_and_approvals_leave_no_argument(kind: str, path: Path) -> None:
+    """One contract for the log on disk and the one that forgets."""
+    hidden = "5e" * 32
+    statement = ApprovalStatement(
+        ApprovalId("appr-" + "0a" * 16),
+        RequestId("req-" + "0a" * 16),
+        2,
+        "1c" * 32,
+        hidden,
+        Verdict.DENY,
+        DEVICE,
+        9,
+    )
+    on_disk = SqliteAudit(path, FakeClock(), lambda: IDENTITY)
+    memory = MemoryAudit()
+    audit = memory if kind == "memory" else on_disk
+    note_tool_run(audit, DEVICE, ToolId("", "lights", "off", "1c" * 32), "job-1", "done")
+    note_approval(audit, statement, accepted=True)
+    assert on_disk.settle(WAIT_S)
+    if kind == "memory":
+        facts = [detail for _, _, _, detail in memory.entries]
+        kinds = [found.value for found in memory.kinds()]
+    else:
+        facts = [entry.facts for entry in on_disk.file.entries()]
+        kinds = [entry.kind for entry in on_disk.file.entries()]
+    on_disk.close()
+    assert kinds == ["tool_run", "approval"]
+    assert (facts[0]["tool"], facts[0]["outcome"]) == ("lights.off", "done")
+    assert (facts[1]["verdict"], facts[1]["step"]) == ("deny", 2)
+    assert hidden not in repr(facts)
