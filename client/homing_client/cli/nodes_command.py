@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homing_client.cli.limits_left import limits_left, limits_object
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _show(found: tuple[NodeRow, ...], *, checked: bool) -> None:
             printable(node.name),
             node.place.value,
             node.role.value,
-            printable(_state(node, checked=checked) + _voucher(node)),
+            printable(_state(node, checked=checked) + _voucher(node) + limits_left(node.own)),
             printable(node.address),
             printable(", ".join(_model(model) for model in node.models)),
         )
@@ -188,6 +189,7 @@ def node_object(node: NodeRow) -> dict[str, Any]:
         "introduced_by": node.introduced_by or None,
         "introduced_by_name": node.introduced_by_name or None,
         "lease_expires_at": node.lease_expires_at or None,
+        "limits": limits_object(node.own) if node.own else None,
         "round_trip_ms": round(node.round_trip_ms, 1) if node.reachable else None,
         "models": [
             {

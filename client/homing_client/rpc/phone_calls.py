@@ -13,7 +13,7 @@ from homing_core.labels import clean_label
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_proto.codec.access import decode_device_role
 from homing_proto.codec.common import decode_error, decode_place
-from homing_proto.codec.nodes import decode_served_model
+from homing_proto.codec.nodes import decode_own_limits, decode_served_model
 from homing_proto.v1 import phone_pb2, phone_pb2_grpc
 
 from homing_client.rpc.phone_codec import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from homing_agent.ports import ConsentAnswer
     from homing_agent.request import AskInput
     from homing_core.access import DeviceRole
-    from homing_core.nodes import ServedModel
+    from homing_core.nodes import OwnLimits, ServedModel
     from homing_core.tools import Place, ToolSpec
     from homing_proto.v1.phone_pb2_grpc import PhoneServiceAsyncStub
 
@@ -83,6 +83,7 @@ class NodeRow:
     introduced_by: str = ""
     introduced_by_name: str = ""
     lease_expires_at: int = 0
+    own: OwnLimits | None = None
 
 
 class AskStream:
@@ -222,4 +223,5 @@ def node_row(node: phone_pb2.KnownNode) -> NodeRow:
         introduced_by=node.introduced_by,
         introduced_by_name=clean_label(node.introduced_by_name, fallback=""),
         lease_expires_at=node.lease_expires_at,
+        own=decode_own_limits(node.limits) if node.HasField("limits") else None,
     )

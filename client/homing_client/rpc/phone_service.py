@@ -13,7 +13,7 @@ from homing_core.errors import HomingError, InternalError, InvalidDataError
 from homing_crypto.rpc_errors import status_parts
 from homing_proto.codec.access import encode_device_role
 from homing_proto.codec.common import encode_error, encode_place
-from homing_proto.codec.nodes import encode_served_model
+from homing_proto.codec.nodes import encode_own_limits, encode_served_model
 from homing_proto.v1 import phone_pb2, phone_pb2_grpc
 
 from homing_client.rpc.phone_codec import (
@@ -181,4 +181,5 @@ def encode_report(
         introduced_by=node.introduced_by,
         introduced_by_name=names.get(node.introduced_by, ""),
         lease_expires_at=node.lease_expires_at,
+        limits=encode_own_limits(verified.info.own) if verified else None,
     )

@@ -1,5 +1,6 @@
 from homing_proto.v1 import common_pb2 as _common_pb2
 from homing_proto.v1 import node_pb2 as _node_pb2
+from homing_proto.v1 import own_limits_pb2 as _own_limits_pb2
 from homing_proto.v1 import tool_pb2 as _tool_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -211,7 +212,7 @@ class PairNodeResponse(_message.Message):
     def __init__(self, node: _Optional[_Union[KnownNode, _Mapping]] = ...) -> None: ...
 
 class KnownNode(_message.Message):
-    __slots__ = ("node_id", "name", "place", "reachable", "address", "last_verified_at", "round_trip_ms", "role", "models", "error", "introduced_by", "introduced_by_name", "lease_expires_at")
+    __slots__ = ("node_id", "name", "place", "reachable", "address", "last_verified_at", "round_trip_ms", "role", "models", "error", "introduced_by", "introduced_by_name", "lease_expires_at", "limits")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
@@ -225,6 +226,7 @@ class KnownNode(_message.Message):
     INTRODUCED_BY_FIELD_NUMBER: _ClassVar[int]
     INTRODUCED_BY_NAME_FIELD_NUMBER: _ClassVar[int]
     LEASE_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     name: str
     place: _common_pb2.Place
@@ -238,7 +240,8 @@ class KnownNode(_message.Message):
     introduced_by: str
     introduced_by_name: str
     lease_expires_at: int
-    def __init__(self, node_id: _Optional[str] = ..., name: _Optional[str] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., reachable: _Optional[bool] = ..., address: _Optional[str] = ..., last_verified_at: _Optional[int] = ..., round_trip_ms: _Optional[float] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., models: _Optional[_Iterable[_Union[_node_pb2.ServedModel, _Mapping]]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., introduced_by: _Optional[str] = ..., introduced_by_name: _Optional[str] = ..., lease_expires_at: _Optional[int] = ...) -> None: ...
+    limits: _own_limits_pb2.OwnLimits
+    def __init__(self, node_id: _Optional[str] = ..., name: _Optional[str] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., reachable: _Optional[bool] = ..., address: _Optional[str] = ..., last_verified_at: _Optional[int] = ..., round_trip_ms: _Optional[float] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., models: _Optional[_Iterable[_Union[_node_pb2.ServedModel, _Mapping]]] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., introduced_by: _Optional[str] = ..., introduced_by_name: _Optional[str] = ..., lease_expires_at: _Optional[int] = ..., limits: _Optional[_Union[_own_limits_pb2.OwnLimits, _Mapping]] = ...) -> None: ...
 
 class ListNodesRequest(_message.Message):
     __slots__ = ("check",)
