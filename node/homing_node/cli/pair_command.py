@@ -23,6 +23,8 @@ homing-node pair
 homing-node pair --role guest --json
 
 homing-node pair --yes
+
+homing-node pair --role peer
 """
 
 
@@ -32,6 +34,7 @@ class Role(Enum):
     OWNER = "owner"
     MEMBER = "member"
     GUEST = "guest"
+    PEER = "peer"
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +48,7 @@ def pair(  # noqa: PLR0913  # one for each option
         Role | None,
         typer.Option(
             help="What the device is to this node: an owner also looks after the other devices, "
-            "a guest only asks the model.",
+            "a guest only asks the model; a peer is another home, whose devices are then guests.",
             show_default="owner for the first device, then member",
         ),
     ] = None,
@@ -76,7 +79,10 @@ def pair(  # noqa: PLR0913  # one for each option
     The first device to use any of them closes all. The link lets its device in by itself; a device
     that knows the code is let in by you.
     """
-    offer = _offer(code, yes=yes, as_json=as_json)
+    if role is Role.PEER:
+        offer = _offer_peer(code, yes=yes)
+    else:
+        offer = _offer(code, yes=yes, as_json=as_json)
     asyncio.run(_pair(Setup(data_dir, config), role, seconds, offer, as_json=as_json))
 
 
@@ -93,6 +99,17 @@ def _offer(code: bool | None, *, yes: bool, as_json: bool) -> CodeOffer:  # noqa
         return CodeOffer.ACCEPT
     wanted = code if code is not None else somebody_is_there() and not as_json
     return CodeOffer.ASK if wanted else CodeOffer.NONE
+
+
+def _offer_peer(code: bool | None, *, yes: bool) -> CodeOffer:  # noqa: FBT001  # as above
+    from homing_core.errors import UsageError  # noqa: PLC0415  # keep help quick
+
+    from homing_node.values import CodeOffer  # noqa: PLC0415  # as above
+
+    if yes or code:
+        msg = "another home is paired by link alone"
+        raise UsageError(msg, "Leave out --code and --yes.")
+    return CodeOffer.NONE
 
 
 async def _pair(

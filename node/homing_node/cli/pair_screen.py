@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 import typer
+from homing_core.access import DeviceRole
 from homing_crypto.pairing.code import show_code
 from homing_crypto.pairing.link import parse_link
 
@@ -20,7 +21,6 @@ from homing_node.values import Asks, Closed, Opened, Paired, WrongCodeTyped, Wro
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from homing_core.access import DeviceRole
     from homing_core.errors import ConflictError
     from rich.live import Live
 
@@ -84,6 +84,10 @@ class ScreenPairing(ShownPairing):
         out.print(f"Too late: {safe(error.what)}.")
 
     def _show_opened(self, opened: Opened) -> None:
+        if self._role is DeviceRole.PEER:  # a home has no camera
+            out.print("On the other home, whose devices will be guests here:\n")
+            typer.echo(f"homing-node peers add '{opened.link}'\n")
+            return
         picture = qr_lines(opened.link)
         fits = out.is_terminal and len(picture[0]) <= out.width
         said = (

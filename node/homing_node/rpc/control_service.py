@@ -7,6 +7,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Protocol
 
+from homing_core.access import DeviceRole
 from homing_crypto.audit.records import CONSOLE
 from homing_proto.codec.access import decode_device_role
 from homing_proto.codec.nodes import encode_load, encode_served_model
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     import grpc
-    from homing_core.access import DeviceRole
     from homing_crypto.trust import TrustStore
 
     from homing_node.describe import NodeFacts
@@ -118,6 +118,8 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         role = decode_device_role(request.role)
         seconds = min(request.seconds or MOST_PAIRING_SECONDS, MOST_PAIRING_SECONDS)
         offer = _OFFERS.get(request.code, CodeOffer.ASK)
+        if role is DeviceRole.PEER:  # a home is let in by its link alone
+            offer = CodeOffer.NONE
         async with contextlib.aclosing(self._pairing.open(role, seconds, offer)) as events:
             async for event in events:
                 yield _encode_pairing(event)
