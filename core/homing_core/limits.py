@@ -29,6 +29,8 @@ MAX_PATTERNS: Final = 32
 MAX_PATTERN_CHARS: Final = 256
 MOST: Final = (1 << 53) - 1
 """The highest number in limits: what JSON keeps exactly."""
+LAST_MOMENT: Final = 253_402_214_400
+"""The last day of the year 9999, seconds since the epoch: what every calendar can show."""
 _MOST_STREAMS: Final = (1 << 32) - 1
 _JOINED: Final = 8
 """Patterns that one may be joined of, where the tighter of several lists was taken."""
@@ -97,7 +99,7 @@ def checked_limits(limits: Limits, patterns: int = MAX_PATTERNS) -> Limits:
         ("tokens a day", limits.tokens_per_day, MOST),
         ("streams at once", limits.concurrent_streams, _MOST_STREAMS),
         ("jobs", limits.jobs, _MOST_STREAMS),
-        ("end", limits.expires_at, MOST),
+        ("end", limits.expires_at, LAST_MOMENT),
     ):
         if not 0 <= number <= most:
             msg = f"the limit on {what} is not between 0 and {most:,}"

@@ -102,7 +102,7 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
         out.print(f"No device yet. Pair one with: {safe(setup.command('pair'))}")
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("Device", "Name", "Role", "May use", "Limits", "Paired", "Last seen"):
+    for title in ("Device", "Name", "Role", "May use", "Paired", "Last seen"):
         table.add_column(title, overflow="fold")
     for device in found:
         table.add_row(
@@ -110,11 +110,14 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
             safe(device.name),
             device.role.value,
             ", ".join(sorted(scope.value for scope in device.scopes)),
-            safe(", ".join(words for _, words in limit_lines(device.limits))) or "-",
             moment(device.paired_at),
             moment(device.last_seen_at),
         )
     out.print(table)
+    for device in found:
+        words = ", ".join(words for _, words in limit_lines(device.limits))
+        if words:
+            out.print(f"{safe(device.name)} ({device.id[:SHORT_ID]}) is limited: {safe(words)}")
 
 
 async def _revoke(setup: Setup, device: str, *, as_json: bool) -> None:

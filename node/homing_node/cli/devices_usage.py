@@ -73,19 +73,18 @@ def _show(found: tuple[UseView, ...], days: int) -> None:
 
     from homing_node.cli.console import SHORT_ID, out, safe  # noqa: PLC0415  # as above
 
-    span = "today" if days == 1 else f"in {days} days"
     table = Table(box=None, pad_edge=False)
-    titles = ("Device", "Name", "Role", "Tokens in 24 h", "Running")
-    for title in (*titles, f"Answers {span}", "Tokens in", "Tokens out", "Refused"):
-        table.add_column(title, overflow="fold")
+    table.add_column("Device", no_wrap=True)
+    table.add_column("Name", overflow="fold")
+    span = "today" if days == 1 else f"{days} days"
+    for title in ("Tokens in 24 h", f"Answers, {span}", "In", "Out", "Refused"):
+        table.add_column(title, overflow="fold", justify="right")
     for one in found:
         most = f" of {one.tokens_per_day:,}" if one.tokens_per_day else ""
         table.add_row(
             one.account[:SHORT_ID],
             safe(one.name) or "(not known any more)",
-            one.role.value if one.role else "-",
             f"{one.tokens_24h:,}{most}",
-            str(one.running),
             f"{sum(day.generations for day in one.days):,}",
             f"{sum(day.prompt_tokens for day in one.days):,}",
             f"{sum(day.completion_tokens for day in one.days):,}",
