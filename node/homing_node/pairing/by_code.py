@@ -124,7 +124,7 @@ class CodeWay:
                 AuditKind.APPROVAL, actor=CONSOLE, device=device, detail={"what": "pairing"}
             )
             return
-        self._window.refuse("declined", device=device)
+        self._window.decline(device)
         self._window.tell(Closed("you did not let the device in"))
 
     async def enter(self, attempt_id: str) -> Entry:

@@ -71,13 +71,21 @@ class Window:
         """Let whoever follows the pairing know."""
         self._events.put_nowait(event)
 
-    def refuse(self, reason: str, left: int | None = None, device: str = "") -> None:
-        """Note in log and audit that somebody was turned away."""
+    def decline(self, device: str) -> None:
+        """Note in log and audit that the person said no."""
+        _log.warning("pairing.declined", device=device)
+        detail: dict[str, JsonValue] = {"reason": "declined"}
+        self.parts.audit.record(
+            AuditKind.PAIRING_REFUSED, actor=CONSOLE, device=device, detail=detail
+        )
+
+    def refuse(self, reason: str, left: int | None = None) -> None:
+        """Note in log and audit that somebody guessed wrong."""
         _log.warning("pairing.refused", reason=reason, left=left)
         detail: dict[str, JsonValue] = {"reason": reason}
         if left is not None:
             detail["left"] = left
-        self.parts.audit.record(AuditKind.PAIRING_REFUSED, actor=NODE, device=device, detail=detail)
+        self.parts.audit.record(AuditKind.PAIRING_REFUSED, actor=NODE, detail=detail)
 
     def extend(self, seconds: float) -> None:
         """Stay open for at least this much longer, in seconds: a person is being asked."""
