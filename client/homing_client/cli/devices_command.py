@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from homing_client.cli.devices_view import SHORT_ID, device_object, limits_text, show_devices
+from homing_client.cli.devices_view import device_object, show_devices, show_limited, show_revoked
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
 from homing_client.cli.recovery_prompt import ask_secret
 
@@ -213,49 +213,22 @@ async def _list(setup: Setup, node: str, *, as_json: bool) -> None:
 
 
 async def _revoke(setup: Setup, node: str, device: str, secret: str, *, as_json: bool) -> None:
-    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
-    from rich.text import Text  # noqa: PLC0415  # as above
-
-    from homing_client.attach import attached_channel  # noqa: PLC0415  # as above
-    from homing_client.cli.console import out, printable  # noqa: PLC0415  # as above
+    from homing_client.attach import attached_channel  # noqa: PLC0415  # keep help quick
     from homing_client.rpc.phone_devices import PhoneDevicesCalls  # noqa: PLC0415  # as above
 
     setup.load()
     async with attached_channel(setup) as channel:
         found = await PhoneDevicesCalls(channel).revoke(node, device, secret)
-    first, *others = found.devices
-    if as_json:
-        print_json(
-            {
-                "event": "revoked",
-                "node": found.node,
-                "device": device_object(first),
-                "with_it": [row.id for row in others],
-            }
-        )
-        return
-    more = f", and {len(others)} that hung on it" if others else ""
-    line = f"Shut out of {found.node}: {first.name}, {first.id[:SHORT_ID]}{more}."
-    out.print(Text(printable(line)), soft_wrap=True)
+    show_revoked(found, as_json=as_json)
 
 
 async def _limit(  # noqa: PLR0913  # the words of the command
     setup: Setup, node: str, device: str, change: LimitChange, secret: str, *, as_json: bool
 ) -> None:
-    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
-    from rich.text import Text  # noqa: PLC0415  # as above
-
-    from homing_client.attach import attached_channel  # noqa: PLC0415  # as above
-    from homing_client.cli.console import out, printable  # noqa: PLC0415  # as above
+    from homing_client.attach import attached_channel  # noqa: PLC0415  # keep help quick
     from homing_client.rpc.phone_devices import PhoneDevicesCalls  # noqa: PLC0415  # as above
 
     setup.load()
     async with attached_channel(setup) as channel:
         found = await PhoneDevicesCalls(channel).limit(node, device, change, secret)
-    (row,) = found.devices
-    if as_json:
-        print_json({"event": "limited", "node": found.node, "device": device_object(row)})
-        return
-    limits = limits_text(row.limits) or "no limits"
-    line = f"On {found.node}: {row.name}, {row.id[:SHORT_ID]}: {limits}."
-    out.print(Text(printable(line)), soft_wrap=True)
+    show_limited(found, as_json=as_json)

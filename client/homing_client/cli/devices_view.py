@@ -48,6 +48,45 @@ def show_devices(found: NodeDevices) -> None:
             out.print(Text(f"  {limits}"))
 
 
+def show_revoked(found: NodeDevices, *, as_json: bool) -> None:
+    """Who was shut out, the named device first."""
+    first, *others = found.devices
+    more = f", and {len(others)} that hung on it" if others else ""
+    _say(
+        {
+            "event": "revoked",
+            "node": found.node,
+            "device": device_object(first),
+            "with_it": [row.id for row in others],
+        },
+        f"Shut out of {found.node}: {first.name}, {first.id[:SHORT_ID]}{more}.",
+        as_json=as_json,
+    )
+
+
+def show_limited(found: NodeDevices, *, as_json: bool) -> None:
+    """The device with its limits."""
+    (row,) = found.devices
+    limits = limits_text(row.limits) or "no limits"
+    _say(
+        {"event": "limited", "node": found.node, "device": device_object(row)},
+        f"On {found.node}: {row.name}, {row.id[:SHORT_ID]}: {limits}.",
+        as_json=as_json,
+    )
+
+
+def _say(event: dict[str, Any], line: str, *, as_json: bool) -> None:
+    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from rich.text import Text  # noqa: PLC0415  # as above
+
+    from homing_client.cli.console import out, printable  # noqa: PLC0415  # as above
+
+    if as_json:
+        print_json(event)
+    else:
+        out.print(Text(printable(line)), soft_wrap=True)
+
+
 def moment(seconds: int) -> str:
     """A wall time as a person writes it, in the local time zone."""
     from datetime import UTC, datetime  # noqa: PLC0415  # keep help quick
