@@ -12,8 +12,8 @@ from homing_agent.runtime.model_host import ModelStatus, Phase
 from homing_agent.runtime.testing import HeldSource
 from homing_core.errors import IntegrityError, NotFoundError, OverloadedError
 from homing_core.testing import FakeClock
-from homing_node.models.pool import HOUSEHOLD_KEEPS_S, ModelPool
-from homing_node.models.slots import ConfiguredModel
+from homing_node.models.pool import ModelPool
+from homing_node.models.slots import HOUSEHOLD_KEEPS_S, ConfiguredModel
 from support.fed_engine import INFO, FedEngine
 
 if TYPE_CHECKING:

@@ -8,14 +8,13 @@ soon as its budget is used up all the same, such as when a grant was lowered whi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
 from homing_core.access import Scope
 from homing_core.errors import HomingError, NotFoundError, OverloadedError, RefusedError
 from homing_core.generation import Priority
 from homing_core.ids import DeviceId
-from homing_core.limits import may_use_model
 from homing_core.nodes import OwnLimits
 
 from homing_node.devices.budgets import Budgets, check_streams, room_to_write
@@ -27,6 +26,7 @@ from homing_node.devices.limits import (
     seconds_until_open,
     standing_of,
 )
+from homing_node.devices.model_access import check_model
 from homing_node.devices.ticket import CountedTicket
 from homing_node.generations.counting import prompt_tokens
 
@@ -39,27 +39,12 @@ if TYPE_CHECKING:
     from homing_crypto.trust import TrustStore
 
     from homing_node.devices.ledger import UsageLedger
+    from homing_node.devices.model_access import ModelNames
     from homing_node.limit_sections import LimitsSection
 
 _log = get_logger(__name__)
 _MOST_REFUSALS: Final = 4096
 """Accounts whose refusals are counted between two writes."""
-
-
-class ModelNames(Protocol):
-    """What a node serves, by name; see `homing_node.models.pool.ModelPool`."""
-
-    def names(self, model: str) -> tuple[str, ...]:
-        """Names by which this model may be asked for; raises `NotFoundError`."""
-        ...
-
-    def all_names(self) -> tuple[tuple[str, ...], ...]:
-        """The same of every model, the default first."""
-        ...
-
-    def context_tokens(self, model: str) -> int:
-        """Prompt and answer together; 0 until it is known."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +186,7 @@ class Admission:
         standing, now = self.standing(device), self._clock.now()
         check_expiry(standing.limits, now)
         check_hours(standing.limits, now)
-        self._check_model(standing, request)
+        check_model(standing.limits, request, self._models)
         held = self._budgets.held(standing, self._per_device)
         check_streams(held)
         at, prompt = self._ledger.time.now(), prompt_tokens(request)
@@ -242,27 +227,6 @@ class Admission:
             raise OverloadedError(msg, "Ask for fewer answers, or try again later.")
         return each
 
-    def _check_model(self, standing: Standing, request: GenerateRequest) -> None:
-        patterns = standing.limits
-        if not patterns.models:
-            return
-        try:
-            allowed = may_use_model(patterns, *self._models.names(request.model))
-        except NotFoundError:
-            allowed = False  # whoever may not use all models is not told which there are
-        if not allowed:
-            msg = "that model is not served to this device"
-            if not request.model:
-                msg = "this device may not use the node's default model"
-            mine = [
-                names[0] for names in self._models.all_names() if may_use_model(patterns, *names)
-            ]
-            hint = f"It may use: {', '.join(mine)}." if mine else "Ask the node's owner."
-            raise NotFoundError(msg, hint)
-        if request.adapter and not may_use_model(patterns, request.adapter):
-            msg = "that adapter is not served to this device"
-            raise NotFoundError(msg, "Leave it out, or ask the node's owner.")
-
     def _reason(self, ticket: CountedTicket, known: tuple[PairedDevice, ...]) -> Reason | None:
         """Why it must end: none of its device's keys lets it go on."""
         account, now = ticket.use.account, self._clock.now()
@@ -280,7 +244,7 @@ class Admission:
                     continue
                 whole = False
                 standing = self.standing(device)
-                self._check_model(standing, ticket.request)
+                check_model(standing.limits, ticket.request, self._models)
                 ticket.hold(self._budgets.held(standing, self._per_device))
             except HomingError as refusal:
                 error = refusal

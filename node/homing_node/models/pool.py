@@ -16,7 +16,7 @@ from homing_core.errors import (
     UnavailableError,
 )
 
-from homing_node.models.room import Held, NoRoomError, make_room
+from homing_node.models.room import NoRoomError, make_room
 from homing_node.models.slots import Slot
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RETRY_S = 30.0
 """How long a model that could not be loaded only says why, before another attempt is made."""
-HOUSEHOLD_KEEPS_S = 600.0
-"""How long what the household used last is not unloaded for anybody else."""
 
 _log = get_logger(__name__)
 
@@ -226,7 +224,7 @@ class ModelPool:
         """One at a time, and only where there is room, or room can be made."""
         async with self._loading:
             held = [
-                self._held(one, slot)
+                one.held_against(slot, self._clock.monotonic())
                 for one in self.slots
                 if one.host.engine is not None and not one.resident
             ]
@@ -238,20 +236,6 @@ class ModelPool:
             slot.used_at = self._clock.monotonic()
             yield
 
-    def _held(self, one: Slot, wanted: Slot) -> Held:
-        """A loaded model, as whoever waits for another may make it give way."""
-        # Everything goes through leases; what an engine says of itself is some moments old.
-        if wanted.household:
-            in_use, last_resort = one.household > 0, one.leases > 0
-        else:
-            in_use, last_resort = one.leases > 0 or self._kept(one), False
-        return Held(one.name, one.held_bytes, in_use, one.used_at, last_resort)
-
-    def _kept(self, slot: Slot) -> bool:
-        """Whether it is kept for the household: the default at the start, and what it used last."""
-        at = slot.household_at
-        return at is not None and self._clock.monotonic() - at < HOUSEHOLD_KEEPS_S
-
     def _unload_idle(self, wanted: Slot) -> bool:
         """Unload whatever is not in use for another model; whether there was anything."""
         idle = [
@@ -259,7 +243,7 @@ class ModelPool:
             for slot in self.slots
             if slot.host.engine is not None
             and not (slot.resident or slot.leases)
-            and (wanted.household or not self._kept(slot))
+            and (wanted.household or not slot.kept(self._clock.monotonic()))
         ]
         for slot in idle:
             self._displace(slot, wanted)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+from homing_node.models.room import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from homing_agent.runtime.model_host import Admission, ModelHost, ModelStatus
     from homing_inference.engine import Engine
+
+HOUSEHOLD_KEEPS_S: Final = 600.0
+"""How long what the household used last is not unloaded for anybody else."""
 
 
 class PoolSource(Protocol):
@@ -90,3 +95,25 @@ class Slot:
         engine = self.host.engine
         known = engine.state.running + engine.state.waiting if engine is not None else 0
         return max(self.leases, known)
+
+    def kept(self, now: float) -> bool:
+        """Whether it is kept for the household, which used it last, or at the start.
+
+        Args:
+            now: monotonic seconds.
+        """
+        return self.household_at is not None and now - self.household_at < HOUSEHOLD_KEEPS_S
+
+    def held_against(self, wanted: Slot, now: float) -> Held:
+        """This loaded model, as whoever waits for another may make it give way.
+
+        Args:
+            wanted: the other one.
+            now: monotonic seconds.
+        """
+        # Everything goes through leases; what an engine says of itself is some moments old.
+        if wanted.household:
+            in_use, last_resort = self.household > 0, self.leases > 0
+        else:
+            in_use, last_resort = self.leases > 0 or self.kept(now), False
+        return Held(self.name, self.held_bytes, in_use, self.used_at, last_resort)
