@@ -108,13 +108,15 @@ async def key_phone(folder: Path, clock: SetClock | None = None) -> AsyncGenerat
 
 
 @contextlib.asynccontextmanager
-async def key_node(folder: Path, clock: SetClock | None = None) -> AsyncGenerator[NodeRig]:
+async def key_node(
+    folder: Path, clock: SetClock | None = None, *, ready: bool = False
+) -> AsyncGenerator[NodeRig]:
     """A node for the length of a block; its files and its port stay."""
     note = folder / "port"
     port = int(note.read_text()) if note.exists() else 0
     config = replace(LOOPBACK, listen=replace(LOOPBACK.listen, port=port), keys=KeysSection())
     assert isinstance(config, NodeConfig)
-    async with node_rig(folder, config, ready=False, clock=clock) as rig:
+    async with node_rig(folder, config, ready=ready, clock=clock) as rig:
         _note(note, rig.running.port)
         yield rig
 
