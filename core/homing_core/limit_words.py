@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import UsageError
@@ -20,10 +20,12 @@ ANY: Final = "any"
 """Typed in place of names or hours: no limit of that kind."""
 NEVER: Final = "never"
 """Typed in place of an end: none."""
-_SPAN: Final = re.compile(r"\+?([0-9]{1,6})([mhdw])")
-_SPANS_S: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-_FORMS: Final = ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
-_HINT: Final = "Write it as 2027-01-31, 2027-01-31 18:00, 12h, 30d or never."
+UNLIMITED: Final = "unlimited"
+"""Typed in place of a number: no limit of that kind."""
+_SPAN: Final = re.compile(r"\+?([0-9]{1,5})([hdw])")
+_SPANS_S: Final = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_HINT: Final = "Write 2026-12-24, 2026-12-24T18:00, +12h, +7d, +2w or never."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +72,46 @@ class LimitChange:
         )
 
 
+def read_number(text: str, what: str) -> int:
+    """A limit: a number above 0, or `unlimited` (0).
+
+    Args:
+        text: as it was typed; commas and low lines between digits do not matter.
+        what: what to call it in an error.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text.strip() == UNLIMITED:
+        return 0
+    plain = text.replace(",", "").replace("_", "").strip()
+    if not plain.isdecimal() or not plain.isascii() or not int(plain):
+        msg = f"{what} is neither a number above 0 nor {UNLIMITED}"
+        raise UsageError(msg, "Say for example: --tokens-per-day 20000")
+    return int(plain)
+
+
 def read_names(text: str) -> tuple[str, ...]:
-    """Names or patterns, apart by commas; `any` for no limit, `none` for nothing at all."""
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    return () if names == (ANY,) else names
+    """Names or patterns, with commas between; `any` is no limit, `none` allows nothing."""
+    if text.strip() in {"", ANY}:
+        return ()
+    return tuple(part.strip() for part in text.split(","))
 
 
 def read_hours(text: str) -> str:
-    """Hours of use; `any` for no limit, `none` for never.
+    """Hours of use; `any` is no limit, `none` is never.
 
     Raises:
         UsageError: they are malformed.
     """
-    return "" if text.strip() == ANY else str(parse_hours(text))
+    return "" if text.strip() in {"", ANY} else str(parse_hours(text))
 
 
 def read_until(text: str, now: float, zone: tzinfo | None = None) -> int:
     """The end of a device's time, in seconds since the epoch; 0 for none.
 
     Args:
-        text: a date (its end), a date and time, a span such as `12h` or `30d` from now, or `never`.
+        text: a date (its end), a date and time, a span such as `+12h` from now, or `never`.
         now: seconds since the epoch.
         zone: what dates are of; None takes the system's.
 
@@ -102,20 +124,19 @@ def read_until(text: str, now: float, zone: tzinfo | None = None) -> int:
     span = _SPAN.fullmatch(given)
     ends = _moment(given, zone) if span is None else int(now + int(span[1]) * _SPANS_S[span[2]])
     if ends <= now:
-        msg = "that end is past"
+        msg = "that moment is over"
         raise UsageError(msg, "To shut a device out, revoke it.")
     return ends
 
 
 def _moment(text: str, zone: tzinfo | None) -> int:
-    for form in _FORMS:
-        try:
-            found = datetime.strptime(text, form)  # noqa: DTZ007  # put into the zone next
-            if form == _FORMS[-1]:
-                found += timedelta(days=1)
-            local = found.astimezone() if zone is None else found.replace(tzinfo=zone)
-            return int(local.astimezone(UTC).timestamp())
-        except (ValueError, OverflowError, OSError):
-            continue
-    msg = "that is no date or span of time"
-    raise UsageError(msg, _HINT)
+    try:
+        found = datetime.fromisoformat(text)
+        if _DATE.fullmatch(text):
+            found = found.replace(hour=23, minute=59, second=59)
+        if found.tzinfo is None:
+            found = found.astimezone() if zone is None else found.replace(tzinfo=zone)
+        return int(found.timestamp())
+    except (ValueError, OverflowError, OSError) as error:
+        msg = "that is no moment"
+        raise UsageError(msg, _HINT) from error

@@ -117,7 +117,7 @@ def revoke(  # noqa: PLR0913  # each is an option of its own
 
 @_devices.command(
     "limit",
-    epilog="Example: [bold]homing devices limit 3f9a0c --tokens-per-day 20000 --until 30d[/bold]",
+    epilog="Example: [bold]homing devices limit 3f9a0c --tokens-per-day 20000 --until +30d[/bold]",
 )
 def limit(  # noqa: PLR0913  # each is an option of its own
     context: typer.Context,
@@ -125,22 +125,21 @@ def limit(  # noqa: PLR0913  # each is an option of its own
     secret_from: From = None,
     *,
     tokens_per_day: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Tokens in 24 hours; 0 lifts the limit.")
+        str | None, typer.Option(metavar="N", help="Tokens in 24 hours, or unlimited.")
     ] = None,
     streams: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Answers at once; 0 lifts the limit.")
+        str | None, typer.Option(metavar="N", help="Answers at once, or unlimited.")
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Jobs that have not ended; 0 lifts the limit."),
+        str | None, typer.Option(metavar="N", help="Jobs that have not ended, or unlimited.")
     ] = None,
     models: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Models, by commas; with * and ?; any lifts the limit."),
+        typer.Option(metavar="A,B", help="Models, * and ? as in a shell; any; none."),
     ] = None,
     tools: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Home tools, likewise."),
+        typer.Option(metavar="A,B", help="Home tools, such as 'notes.*'; any; none."),
     ] = None,
     hours: Annotated[
         str | None,
@@ -148,7 +147,7 @@ def limit(  # noqa: PLR0913  # each is an option of its own
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option(metavar="WHEN", help="A date, a span such as 12h or 30d, or never."),
+        typer.Option(metavar="WHEN", help="Its last moment: 2026-12-24, +7d, or never."),
     ] = None,
     recovery: Recovery = False,
     node: Node = None,
@@ -169,9 +168,9 @@ def limit(  # noqa: PLR0913  # each is an option of its own
 
     setup, name = _told(context, data_dir, config, node)
     change = LimitChange(
-        tokens_per_day=tokens_per_day,
-        concurrent_streams=streams,
-        jobs=jobs,
+        tokens_per_day=_number(tokens_per_day, "--tokens-per-day"),
+        concurrent_streams=_number(streams, "--streams"),
+        jobs=_number(jobs, "--jobs"),
         models=None if models is None else read_names(models),
         tools=None if tools is None else read_names(tools),
         expires_at=None if until is None else read_until(until, time.time()),
@@ -182,6 +181,12 @@ def limit(  # noqa: PLR0913  # each is an option of its own
         raise UsageError(msg, "Say for example: --tokens-per-day 20000")
     secret = ask_secret(secret_from, recovery=recovery)
     asyncio.run(_limit(setup, name, device, change, secret, as_json=as_json))
+
+
+def _number(text: str | None, option: str) -> int | None:
+    from homing_core.limit_words import read_number  # noqa: PLC0415  # keep help quick
+
+    return None if text is None else read_number(text, option)
 
 
 def _told(
