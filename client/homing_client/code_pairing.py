@@ -8,7 +8,7 @@ loses the node after that was recognised asks at its main port whether it was le
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
@@ -107,7 +107,7 @@ async def pair_by_code(
     earlier = await _left_from_before(phone.book, node)
     if earlier is not None:
         try:
-            async for progress in go_on(earlier, phone):
+            async for progress in go_on(replace(earlier, at=at), phone):
                 yield progress
         except UnavailableError:
             raise
@@ -117,7 +117,13 @@ async def pair_by_code(
             return
     async with pairing_channel(at, node) as channel:
         asking = start_by_code(code, phone.identity, node, phone.name, at)
-        reply = await _insist(lambda: code_calls.start(channel, asking.start, _CALL_S))
+        try:
+            reply = await _insist(lambda: code_calls.start(channel, asking.start, _CALL_S))
+        except UnavailableError as error:
+            msg = "no pairing is open at that address"
+            raise UnavailableError(
+                msg, "Give the one that the node shows with its code."
+            ) from error
     async for progress in go_on(accept_reply(asking, reply), phone):
         yield progress
 

@@ -100,6 +100,7 @@ class CodePhone:
     identity: DeviceIdentity = field(default_factory=throwaway_identity)
     book: NodeBook = field(default_factory=MemoryNodeBook)
     asked: list[PersonAsked] = field(default_factory=list[PersonAsked])
+    waits: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def here(self) -> PhoneHere:
@@ -107,8 +108,7 @@ class CodePhone:
 
     async def pair(self, door: CodeDoor, code: str = "", at: Address | None = None) -> KnownNode:
         """Pair; the door's own code and address unless told otherwise."""
-        steps = pair_by_code(code or door.code, (at or door.address,), self.here)
-        return await within(self._to_the_end(steps))
+        return await self.to_the_end(code or door.code, (at or door.address,))
 
     async def is_refused(
         self, door: CodeDoor, code: str = "", at: Address | None = None
@@ -122,12 +122,15 @@ class CodePhone:
         (pending,) = self.book.pending_pairings()
         return await within(resume_by_code(pending, self.here))
 
-    async def _to_the_end(self, steps: AsyncGenerator[PersonAsked | KnownNode, None]) -> KnownNode:
-        async with contextlib.aclosing(steps):
+    async def to_the_end(self, code: str, at: tuple[Address, ...]) -> KnownNode:
+        """Pair with whoever is there."""
+        steps = pair_by_code(code, at, self.here)
+        async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(steps):
             async for step in steps:
                 if isinstance(step, KnownNode):
                     return step
                 self.asked.append(step)
+                self.waits.set()
         msg = "it came to no end"
         raise AssertionError(msg)
 

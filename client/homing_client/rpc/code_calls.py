@@ -39,7 +39,7 @@ async def start(channel: grpc.aio.Channel, asked: CodeStart, timeout_s: float) -
     )
     stub = pairing_code_pb2_grpc.CodePairingServiceStub(channel)
     with _errors():
-        reply = await stub.StartCode(request, timeout=timeout_s, wait_for_ready=True)
+        reply = await stub.StartCode(request, timeout=timeout_s)
     return CodeReply(
         certificate_der=reply.certificate_der,
         hpke_public_key=reply.hpke_public_key,
