@@ -2,90 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from homing_core.errors import UsageError
-from homing_core.hours import parse_hours
+from homing_core.limit_words import read_hours, read_names, read_number, read_until
 
 if TYPE_CHECKING:
     from homing_core.access import Limits
 
-UNLIMITED: Final = "unlimited"
-_UNITS: Final = {"h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
-_AHEAD: Final = re.compile(r"\+([0-9]{1,5})([hdw])")
-_UNTIL_HINT: Final = "Write 2026-12-24, 2026-12-24T18:00, +12h, +7d, +2w or never."
-
-
-def until(text: str, now: float) -> int:
-    """A moment: a date (its end, in the local time zone), a date and time, `+7d`, or `never` (0).
-
-    Args:
-        text: as it was written.
-        now: seconds since the epoch.
-
-    Raises:
-        UsageError: it is none, or is over.
-    """
-    wanted = text.strip()
-    if wanted == "never":
-        return 0
-    ahead = _AHEAD.fullmatch(wanted)
-    if ahead:
-        at = now + int(ahead[1]) * _UNITS[ahead[2]]
-    else:
-        try:
-            day = datetime.fromisoformat(wanted)
-        except ValueError as error:
-            msg = "that is no moment"
-            raise UsageError(msg, _UNTIL_HINT) from error
-        if len(wanted) <= len("2026-12-24"):
-            day = day.replace(hour=23, minute=59, second=59)
-        at = day.astimezone().timestamp() if day.tzinfo is None else day.timestamp()
-    if at <= now:
-        msg = "that moment is over"
-        raise UsageError(msg, "To shut the device out: homing-node devices revoke.")
-    return int(at)
+until = read_until
 
 
 def number(text: str | None, what: str) -> int | None:
-    """A limit: a number above 0, or `unlimited` (0); None where nothing was written.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if text is None:
-        return None
-    if text.strip() == UNLIMITED:
-        return 0
-    plain = text.replace(",", "").replace("_", "").strip()
-    if not plain.isdecimal() or not plain.isascii() or not int(plain):
-        msg = f"{what} is neither a number above 0 nor {UNLIMITED}"
-        raise UsageError(msg, "To allow none, take the scope away, such as: --scopes tools,jobs")
-    return int(plain)
+    """As `read_number`; None where nothing was written."""
+    return None if text is None else read_number(text, what)
 
 
 def names(text: str | None) -> tuple[str, ...] | None:
-    """Patterns, with commas between; `any` is no limit, `none` allows nothing."""
-    if text is None:
-        return None
-    if text.strip() in {"", "any"}:
-        return ()
-    return tuple(part.strip() for part in text.split(","))
+    """As `read_names`; None where nothing was written."""
+    return None if text is None else read_names(text)
 
 
 def hours(text: str | None) -> str | None:
-    """Hours of use; `any` is no limit, `none` is never.
-
-    Raises:
-        UsageError: they are malformed.
-    """
-    if text is None:
-        return None
-    if text.strip() in {"", "any"}:
-        return ""
-    return str(parse_hours(text))
+    """As `read_hours`; None where nothing was written."""
+    return None if text is None else read_hours(text)
 
 
 def limit_lines(limits: Limits) -> list[tuple[str, str]]:
