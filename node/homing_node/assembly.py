@@ -234,7 +234,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             ToolsService(options.tools, limits.admission),
             health,
             more=[
-                add_devices_service(devices.remote),
+                add_devices_service(devices.remote, refusals.call),
                 add_audit_service(audit, store),
                 add_keys_service(keys, rotation),
                 peers.service.add_to,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+from homing_core.errors import RefusedError
 from homing_core.ids import parse_device_id
+from homing_crypto.guard import Refusal
 from homing_crypto.rpc_guard import current_caller
 from homing_proto.codec.access import decode_device_role, decode_limits, decode_scopes
 from homing_proto.v1 import devices_pb2 as wire
@@ -14,6 +17,8 @@ from homing_node.devices.remote import Grant
 from homing_node.rpc.device_codec import encode_device
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     import grpc
 
     from homing_node.devices.remote import RemoteDesk
@@ -27,11 +32,13 @@ class DevicesService(devices_pb2_grpc.DevicesServiceServicer):
 
     Args:
         remote: does everything; this class only translates.
+        on_refused: told of every change that was refused; it must not raise.
     """
 
-    def __init__(self, remote: RemoteDesk) -> None:
+    def __init__(self, remote: RemoteDesk, on_refused: Callable[[Refusal], None]) -> None:
         """Keep who does it."""
         self._remote = remote
+        self._on_refused = on_refused
 
     async def ListDevices(  # noqa: N802  # the wire's name
         self, request: wire.ListDevicesRequest, context: Context
@@ -46,9 +53,10 @@ class DevicesService(devices_pb2_grpc.DevicesServiceServicer):
     ) -> wire.RevokeDeviceResponse:
         """Shut a device out."""
         del context
-        concerned = await self._remote.revoke(
-            current_caller(), parse_device_id(request.id), request.recovery_secret
-        )
+        with self._noting("RevokeDevice"):
+            concerned = await self._remote.revoke(
+                current_caller(), parse_device_id(request.id), request.recovery_secret
+            )
         return wire.RevokeDeviceResponse(devices=[encode_device(device) for device in concerned])
 
     async def GrantDevice(  # noqa: N802  # the wire's name
@@ -61,16 +69,30 @@ class DevicesService(devices_pb2_grpc.DevicesServiceServicer):
             decode_scopes(request.scopes),
             decode_limits(request.limits),
         )
-        device = await self._remote.grant(
-            current_caller(), parse_device_id(request.id), grant, request.recovery_secret
-        )
+        with self._noting("GrantDevice"):
+            device = await self._remote.grant(
+                current_caller(), parse_device_id(request.id), grant, request.recovery_secret
+            )
         return wire.GrantDeviceResponse(device=encode_device(device))
 
+    @contextlib.contextmanager
+    def _noting(self, method: str) -> Generator[None]:
+        """What the guard let in and the rules for owners refuse is a refusal too."""
+        try:
+            yield
+        except RefusedError as error:
+            caller = current_caller()
+            name = f"/homing_proto.v1.DevicesService/{method}"
+            self._on_refused(Refusal(name, caller.id, caller.address, error))
+            raise
 
-def add_devices_service(remote: RemoteDesk) -> AddTo:
+
+def add_devices_service(remote: RemoteDesk, on_refused: Callable[[Refusal], None]) -> AddTo:
     """What puts the service on a server."""
 
     def add(server: grpc.aio.Server) -> None:
-        devices_pb2_grpc.add_DevicesServiceServicer_to_server(DevicesService(remote), server)
+        devices_pb2_grpc.add_DevicesServiceServicer_to_server(
+            DevicesService(remote, on_refused), server
+        )
 
     return add
