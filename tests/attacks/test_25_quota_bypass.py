@@ -343,3 +343,19 @@ async def usage(rig: NodeRig, account: str) -> list[DayView]:
     async with open_local_channel(rig.paths, "") as channel:
         (found,) = await DeviceControlClient(channel).usage(account, 1)
     return list(found.days)
+
+
+@pytest.mark.attack(25)
+async def test_an_answer_that_the_budget_cut_short_says_so(rig: NodeRig) -> None:
+    phone = await limited_phone(rig, BUDGET)
+    request = question(max_tokens=5000)
+    call = await started(rig, phone, request)
+    rig.engine.feed(request.id, TextDelta("word"), Usage(20, 0, 980, 1, 1))
+    rig.engine.feed(request.id, Done(FinishReason.LENGTH))
+    *_, last = await rest(call)
+    assert used_up(last)
+    within_it = await limited_phone(rig, BUDGET)
+    request = question(max_tokens=5)
+    call = await started(rig, within_it, request)
+    rig.engine.feed(request.id, *words(5), Done(FinishReason.LENGTH))
+    assert (await rest(call))[-1] == Done(FinishReason.LENGTH)

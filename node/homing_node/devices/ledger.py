@@ -2,7 +2,9 @@
 
 `usage.db` in the data directory. While a generation runs its row is brought up to date every few
 seconds, so that kill -9 forgets seconds of counting at most; the prompt is counted from the start.
-Rows hold no text. After `keep_days` only the sums of each device's days are kept.
+What begins is left to the system to bring to the disk, and what is brought up to date is waited
+for: so a power cut forgets the last seconds, and nobody waits for the disk's first answer. Rows
+hold no text. After `keep_days` only the sums of each device's days are kept.
 
 The database is used by one thread of the ledger's own. Other programs may read it meanwhile.
 """
@@ -11,9 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from homing_agent.database import open_database
 from homing_core.errors import IntegrityError, UnavailableError
@@ -32,13 +35,17 @@ from homing_node.devices.ledger_rows import (
 from homing_node.devices.ledger_time import LedgerTime, Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
 
 T = TypeVar("T")
+_LEFT_TO_THE_SYSTEM: Final = "PRAGMA synchronous = NORMAL"
+_WAITED_FOR: Final = "PRAGMA synchronous = FULL"
+_IDLE_S: Final = 300.0
+"""How often the time is noted while nothing is used, in seconds."""
 
 
 class UsageLedger:
@@ -64,6 +71,7 @@ class UsageLedger:
         self._thread = ThreadPoolExecutor(1, "usage-ledger")
         self._database: sqlite3.Connection | None = None
         self._closed = False
+        self._noted_at = -math.inf
         self.time = LedgerTime(clock, None, boot)
         self.recent: tuple[Counted, ...] = ()
 
@@ -77,7 +85,7 @@ class UsageLedger:
         await self._do(self._open)
 
     async def begin(self, use: Use) -> None:
-        """Note a generation that an engine will be asked for; on disk when this returns.
+        """Note a generation that an engine will be asked for; kill -9 forgets it no more.
 
         Raises:
             UnavailableError: it cannot be written now.
@@ -89,12 +97,13 @@ class UsageLedger:
         def insert() -> None:
             use.number = self._insert((*row, *counts))
 
+        self._noted_at = -math.inf
         await self._do(insert)
 
     async def update(
-        self, uses: Iterable[Use], refusals: Mapping[tuple[DeviceId, str], int]
+        self, uses: Sequence[Use], refusals: Mapping[tuple[DeviceId, str], int]
     ) -> None:
-        """Bring rows up to date, add to the counts of refusals, and note the time.
+        """Bring rows up to date, add to the counts of refusals, and note the time; on disk then.
 
         Args:
             uses: whose counts or outcomes have changed.
@@ -104,6 +113,8 @@ class UsageLedger:
             UnavailableError: it cannot be written now; nothing of it was.
         """
         at, day = self.time.now(), day_of(self._clock.now())
+        if not refusals and not uses and at - self._noted_at < _IDLE_S:
+            return
         rows = [
             (use.prompt, use.cached, use.completion, use.outcome, at, use.number)
             for use in uses
@@ -112,6 +123,7 @@ class UsageLedger:
         refused = [(day, account, peer, count) for (account, peer), count in refusals.items()]
         reading = self.time.reading()
         await self._do(lambda: self._update(rows, refused, reading))
+        self._noted_at = at
 
     async def days(self, days: int) -> tuple[DayUse, ...]:
         """What each account used on each of the last days, newest first, today included."""
@@ -161,6 +173,7 @@ class UsageLedger:
         database = self._database = open_database(self._path, SCHEMA, VERSION)
         query = "SELECT ledger, wall, monotonic, boot FROM clock"
         found = database.execute(query).fetchone()
+        database.execute(_LEFT_TO_THE_SYSTEM)
         self.time = LedgerTime(self._clock, Reading(*found) if found else None, self._boot)
         database.execute("UPDATE generations SET outcome = ? WHERE outcome = ?", (LOST, RUNNING))
         since = self.time.now() - DAY_S
@@ -183,6 +196,7 @@ class UsageLedger:
         refused: list[tuple[str, DeviceId, str, int]],
         reading: Reading,
     ) -> None:
+        self._db.execute(_WAITED_FOR)
         with _transaction(self._db) as database:
             database.executemany(
                 """
@@ -202,6 +216,7 @@ class UsageLedger:
                 "INSERT OR REPLACE INTO clock VALUES (1, ?, ?, ?, ?)",
                 (reading.ledger, reading.wall, reading.monotonic, reading.boot),
             )
+        self._db.execute(_LEFT_TO_THE_SYSTEM)
 
     def _days(self, first: str) -> tuple[DayUse, ...]:
         query = """
