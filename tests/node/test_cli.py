@@ -42,7 +42,15 @@ def objects(done: Finished) -> list[dict[str, object]]:
 def test_help_names_every_command_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     listing = capsys.readouterr().out
-    for words in (["run"], ["pair"], ["devices"], ["devices", "revoke"], ["models", "fetch"]):
+    for words in (
+        ["run"],
+        ["pair"],
+        ["devices"],
+        ["devices", "revoke"],
+        ["models", "fetch"],
+        ["audit", "show"],
+        ["audit", "verify"],
+    ):
         assert words[0] in listing
         assert run([*words, "--help"]) == 0
         page = capsys.readouterr().out
