@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
 from homing_core.errors import (
@@ -26,23 +25,14 @@ from homing_crypto.introductions import Introduction, introduce, next_serial
 from homing_node.peers.plan import plan, shared_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from contextlib import AbstractAsyncContextManager
-
-    from homing_core.clock import Clock
     from homing_core.ids import DeviceId
     from homing_crypto.devices import PairedDevice
     from homing_crypto.identity import DeviceIdentity
-    from homing_crypto.nodes import KnownNode, NodeBook
-    from homing_crypto.trust import TrustStore
+    from homing_crypto.nodes import KnownNode
 
-    from homing_node.peers.ledger import PeerLedger, Told
-    from homing_node.peers.section import Share
+    from homing_node.peers.ledger import Told
+    from homing_node.peers.sharing_parts import Desk
     from homing_node.rpc.peer_calls import PeerCalls
-
-    Dial: TypeAlias = Callable[
-        [KnownNode, DeviceIdentity, NodeBook, Clock], AbstractAsyncContextManager[PeerCalls]
-    ]
 
 LOOK_S: Final = 60.0
 """It is looked at least this often what is due: a machine may have slept."""
@@ -52,33 +42,6 @@ _REFUSED_PAUSE_S: Final = 600.0
 _TRIES: Final = 3
 
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What couriers share.
-
-    Attributes:
-        identity: this node's; asked anew each time, because its key may be rotated.
-        store: whom this node knows.
-        ledger: what peers were told.
-        book: the peers.
-        clock: wall time.
-        share: whose devices are introduced.
-        lease_s: how long leases are, in seconds.
-        dial: connects to a peer.
-        left: called once a peer is forgotten.
-    """
-
-    identity: Callable[[], DeviceIdentity]
-    store: TrustStore
-    ledger: PeerLedger
-    book: NodeBook
-    clock: Clock
-    share: Share
-    lease_s: int
-    dial: Dial
-    left: Callable[[KnownNode], Awaitable[None]]
 
 
 class Courier:

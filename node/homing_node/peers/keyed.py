@@ -29,7 +29,7 @@ _log = get_logger(__name__)
 
 
 class KeyedDial:
-    """A `homing_node.peers.courier.Dial` that sees to keys before anything else is said.
+    """A `homing_node.peers.sharing_parts.Dial` that sees to keys before anything else is said.
 
     A peer that knows this node by an old key is told of the present one over that connection. A
     peer that has a new key itself is followed; it is then told under its new id.

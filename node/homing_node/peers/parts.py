@@ -11,7 +11,8 @@ from homing_crypto.vouching import Terms
 from homing_node.peers.homes import Homes
 from homing_node.peers.keyed import KeyedDial
 from homing_node.peers.section import Share
-from homing_node.peers.sharing import Sharing, SharingParts
+from homing_node.peers.sharing import Sharing
+from homing_node.peers.sharing_parts import SharingParts
 from homing_node.peers.sqlite_ledger import PEER_LEDGER_FILE, SqlitePeerLedger
 from homing_node.rpc.peers_control import PeersControlService
 from homing_node.rpc.peers_service import PeersService

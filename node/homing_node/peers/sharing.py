@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.pairing.by_link import Pairer
@@ -16,63 +15,25 @@ from homing_crypto.audit.records import CONSOLE, NODE, AuditKind
 from homing_crypto.devices import match_prefix
 from homing_crypto.nodes import find_node
 
-from homing_node.peers.courier import Courier, Desk
-from homing_node.peers.dial import dialled
+from homing_node.peers.courier import Courier
 from homing_node.peers.offers import Offer, offers
 from homing_node.peers.plan import shared_devices
 from homing_node.peers.section import Share
+from homing_node.peers.sharing_parts import Desk, SharingParts, check_peer
 from homing_node.peers.views import HomeView, PeerView, view_homes, view_peer
 from homing_node.rpc import pairing_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from homing_core.clock import Clock
     from homing_core.ids import DeviceId
-    from homing_crypto.audit.records import Audit
-    from homing_crypto.identity import DeviceIdentity
-    from homing_crypto.nodes import KnownNode, NodeBook
-    from homing_crypto.trust import TrustStore
-    from homing_crypto.vouching import Terms
+    from homing_crypto.nodes import KnownNode
 
-    from homing_node.peers.courier import Dial
-    from homing_node.peers.ledger import PeerLedger
 
 FIRST_PUSH_S: Final = 10.0
 """How long adding, sharing and removing wait for the peer, in seconds; after that it goes on."""
 
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class SharingParts:
-    """What `Sharing` is made of.
-
-    Attributes:
-        identity: this node's; asked anew each time, because its key may be rotated.
-        name: this node's, for people.
-        store: whom it knows.
-        ledger: what peers were told.
-        book: its peers.
-        clock: wall time.
-        audit: where peers that come and go are noted.
-        share: whose devices are introduced unless it is said otherwise.
-        lease_s: how long leases are, in seconds.
-        terms: what homes may do here; asked anew each time.
-        dial: connects to a peer.
-    """
-
-    identity: Callable[[], DeviceIdentity]
-    name: str
-    store: TrustStore
-    ledger: PeerLedger
-    book: NodeBook
-    clock: Clock
-    audit: Audit
-    share: Share
-    lease_s: int
-    terms: Callable[[], Terms]
-    dial: Dial = dialled
 
 
 class Sharing:
@@ -272,11 +233,5 @@ class Sharing:
             clock=self._parts.clock,
             exchange=pairing_client.pair,
             place=Place.PEER,
-            check=_check_peer,
+            check=check_peer,
         )
-
-
-def _check_peer(node: KnownNode) -> None:
-    if node.role is not DeviceRole.PEER:
-        msg = f"that link makes this node a {node.role.value} of {node.name}, not its peer"
-        raise RefusedError(msg, "Ask its owner for: homing-node pair --role peer")
