@@ -6,7 +6,7 @@ every call, is `homing_crypto.guard`; it alone decides, because connections outl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import grpc
 import structlog
@@ -42,23 +42,43 @@ def server_credentials(
             raises, nobody gets in: left to itself, gRPC would go on with the previous bundle.
     """
 
-    def configuration(roots: bytes) -> grpc.ServerCertificateConfiguration:
+    def wanted() -> _Shown:
         identities = identity() if callable(identity) else (identity,)
-        return grpc.ssl_server_certificate_configuration(
-            [(one.private_key_pem, one.certificate.pem) for one in identities],
-            root_certificates=roots,
-        )
-
-    def fetch() -> grpc.ServerCertificateConfiguration:
+        pairs = tuple((one.private_key_pem, one.certificate.pem) for one in identities)
         try:
-            return configuration(bundle())
+            return pairs, bundle()
         except Exception as error:  # noqa: BLE001  # whatever it was, nobody gets in
             _log.error("tls.no_bundle", error_type=type(error).__name__)
-            return configuration(b"")
+            return pairs, b""
+
+    first = (wanted()[0], b"")
+    shown = [first]
+
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        # None leaves everything as it is. Whatever else is returned makes gRPC free what another
+        # thread's handshake may be about to use (tried with 1.85: a few hundred greetings a second
+        # ended the process), so it is returned only where something has changed.
+        now = wanted()
+        if now == shown[0]:
+            return None
+        shown[0] = now
+        return _configuration(now)
 
     return grpc.dynamic_ssl_server_credentials(
-        configuration(b""), fetch, require_client_authentication=True
+        # The stubs do not know of None, gRPC's documentation does.
+        _configuration(first),
+        cast("Callable[[], grpc.ServerCertificateConfiguration]", fetch),
+        require_client_authentication=True,
     )
+
+
+_Shown: TypeAlias = "tuple[tuple[tuple[bytes, bytes], ...], bytes]"
+"""Pairs of private key and certificate, and the bundle; all PEM."""
+
+
+def _configuration(shown: _Shown) -> grpc.ServerCertificateConfiguration:
+    pairs, roots = shown
+    return grpc.ssl_server_certificate_configuration(list(pairs), root_certificates=roots)
 
 
 def pairing_server_credentials(identity: DeviceIdentity) -> grpc.ServerCredentials:

@@ -128,6 +128,7 @@ def _setup(value: object) -> Setup:
             proven=_number(caps["proven"]),
             proven_each=_number(caps["proven_each"]),
             handshakes=_number(caps["handshakes"]),
+            answer_s=_seconds(caps["answer_s"]),
             hello_s=_seconds(caps["hello_s"]),
             turn_s=_seconds(caps["turn_s"]),
             proof_s=_seconds(caps["proof_s"]),

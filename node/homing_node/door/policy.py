@@ -36,7 +36,11 @@ class Caps:
         inside_each: the same for one address.
         proven: connections of paired devices.
         proven_each: the same for one device.
-        handshakes: first answers that gRPC computes at once.
+        handshakes: first answers that gRPC computes at once. Each takes a core a millisecond or
+            two, so more are no faster and would only make a newcomer wait for all of them; and
+            gRPC does not stand several beginning at the very moment at which the trust store
+            changes (`homing_crypto.credentials`).
+        answer_s: seconds after which an answer is not waited for any more.
         hello_s: seconds within which a ClientHello must be complete.
         turn_s: seconds that a complete one waits for its turn.
         proof_s: seconds from its turn within which a call must have been allowed.
@@ -48,7 +52,8 @@ class Caps:
     inside_each: int = 64
     proven: int = 256
     proven_each: int = 32
-    handshakes: int = 16
+    handshakes: int = 1
+    answer_s: float = 1.0
     hello_s: float = 3.0
     turn_s: float = 10.0
     proof_s: float = 10.0
@@ -140,7 +145,7 @@ class Policy:
         self._inside: Pool[bytes] = Pool(caps.inside, caps.inside_each)
         self._proven: Pool[str] = Pool(caps.proven, caps.proven_each)
         self._turns = Turns()
-        self._computing: set[int] = set()
+        self._computing: OrderedDict[int, float] = OrderedDict()  # until when
         self._friendly: OrderedDict[bytes, None] = OrderedDict()
         # Deadlines by stage: each has one length, so each is in order of time.
         self._greeting: OrderedDict[int, float] = OrderedDict()
@@ -162,7 +167,7 @@ class Policy:
         """When `TimePassed` is due; None for never."""
         firsts = [
             next(iter(deadlines.values()))
-            for deadlines in (self._greeting, self._waiting, self._proving)
+            for deadlines in (self._greeting, self._waiting, self._proving, self._computing)
             if deadlines
         ]
         return min(firsts, default=None)
@@ -198,7 +203,7 @@ class Policy:
                     self._waiting[event.number] = now + self._caps.turn_s
                     self._turns.add(household, event.number)
             case Answered():
-                self._computing.discard(event.number)
+                self._computing.pop(event.number, None)
             case Proved():
                 yield from self._prove(event)
             case Left():
@@ -213,7 +218,7 @@ class Policy:
         if not self._inside.remove(event.number):
             return
         self._proving.pop(event.number, None)
-        self._computing.discard(event.number)
+        self._computing.pop(event.number, None)
         victim = self._proven.victim(event.device)
         if victim is not None:
             yield self._drop(victim, Reason.TOO_MANY)
@@ -235,7 +240,7 @@ class Policy:
             self._waiting.pop(number, None)
             self._outside.remove(number)
             self._inside.add(household, number)
-            self._computing.add(number)
+            self._computing[number] = now + self._caps.answer_s
             self._proving[number] = now + self._caps.proof_s
             yield Dial(number)
 
@@ -245,6 +250,8 @@ class Policy:
             yield self._drop(victim, Reason.CROWDED_OUT)
 
     def _expire(self, now: float) -> Iterator[Action]:
+        while self._computing and next(iter(self._computing.values())) <= now:
+            self._computing.popitem(last=False)
         for deadlines, reason in (
             (self._greeting, Reason.NO_HELLO),
             (self._waiting, Reason.NO_TURN),
@@ -266,4 +273,4 @@ class Policy:
         for deadlines in (self._greeting, self._waiting, self._proving):
             deadlines.pop(number, None)
         self._turns.remove(household, number)
-        self._computing.discard(number)
+        self._computing.pop(number, None)

@@ -212,6 +212,16 @@ def test_who_says_nothing_goes_after_its_time_and_is_never_dialled() -> None:
     assert door.take(TimePassed()) == [Drop(silent, Reason.NO_HELLO)]
 
 
+def test_a_handshake_that_is_never_answered_holds_up_the_others_for_a_moment_only() -> None:
+    door = Door(Caps(handshakes=1, answer_s=1))
+    stuck, mine = door.arrive(STRANGER), door.arrive(PHONE)
+    door.greet(stuck)
+    assert door.greet(mine) == []
+    assert door.policy.next_deadline() == 1
+    door.now = 1
+    assert door.take(TimePassed()) == [Dial(mine)]
+
+
 def test_after_the_handshake_a_call_must_be_allowed_in_time() -> None:
     door = Door()
     idle = door.arrive(STRANGER)
