@@ -87,7 +87,7 @@ class Flood:
         """GRPC cannot choose where it calls from; this passes bytes on from the source address."""
 
         async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, asyncio.CancelledError):
                 far_reader, far_writer = await asyncio.open_connection(
                     "127.0.0.1", self.port, local_addr=(self.source, 0)
                 )
