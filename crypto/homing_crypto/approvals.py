@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from homing_crypto.certificates import CheckedCertificate
     from homing_crypto.identity import DeviceIdentity
 
+MOST_APPROVAL_S = 24 * 60 * 60
+"""No approval holds for longer than a day, in seconds."""
+
 
 def sign_approval(identity: DeviceIdentity, statement: ApprovalStatement) -> SignedApproval:
     """Sign a statement with the key of the device that it names.
@@ -44,7 +47,8 @@ def verify_approval(
         The statement.
 
     Raises:
-        RefusedError: it names another device, or has expired.
+        RefusedError: it names another device, has expired, or ends later than any can, as where a
+            clock was set back.
         IntegrityError: it was altered, or another key signed it.
         InvalidDataError: the statement has no byte form.
     """
@@ -53,6 +57,9 @@ def verify_approval(
         msg = "this approval is another device's"
         raise RefusedError(msg, "Ask the person again.")
     verify(certificate.public_key, signed.signature, _bytes(statement), "the approval")
+    if statement.expires_at - now > MOST_APPROVAL_S:
+        msg = "this approval ends later than any can: one of both clocks is wrong"
+        raise RefusedError(msg, "Set the clock, and ask the person again.")
     if now >= statement.expires_at:
         msg = "this approval has expired"
         raise RefusedError(msg, "Ask the person again.")

@@ -27,6 +27,8 @@ from homing_crypto.certificates import check_certificate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+RETIRED = 1
+"""`retires_at` of a key that is over for good, wherever the clock is set."""
 CLOCK_SLACK_S = 24 * 60 * 60
 """A clock that is set back by less is believed."""
 _MOST_LEASE_S = 25 * 60 * 60
@@ -95,8 +97,10 @@ class PairedDevice:
         lease than any lease is long.
         """
         ends = (self.lease_expires_at, self.limits.expires_at, self.retires_at)
-        if self.revoked_at or not any(ends):
-            return not self.revoked_at
+        if self.revoked_at or self.retires_at == RETIRED:
+            return False
+        if not any(ends):
+            return True
         set_back = now < self.last_seen_at - CLOCK_SLACK_S
         set_back |= self.lease_expires_at - now > _MOST_LEASE_S
         return not set_back and all(now < end for end in ends if end)

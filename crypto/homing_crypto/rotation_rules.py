@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from homing_core.errors import ConflictError, NotFoundError, OverloadedError, RefusedError
 
-from homing_crypto.devices import PairedDevice, Rewrite
+from homing_crypto.devices import RETIRED, PairedDevice, Rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 MOST_EARLIER_KEYS = 4
 """Earlier keys of one device that are kept; more rotations in one overlap are refused."""
-RETIRED = 1
-"""`retires_at` of a key that is over for good, wherever the clock is set: long ago."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from homing_core.errors import (
 )
 from homing_core.keys import KeyChange
 from homing_core.testing import FakeClock
+from homing_crypto.devices import RETIRED
 from homing_crypto.rotation import (
     NewKey,
     check_rotation,
@@ -26,7 +27,7 @@ from homing_crypto.rotation import (
     sign_rotation,
     sign_succession,
 )
-from homing_crypto.rotation_rules import MOST_EARLIER_KEYS, RETIRED, finished, rotated
+from homing_crypto.rotation_rules import MOST_EARLIER_KEYS, finished, rotated
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
 from homing_crypto.truststore import SqliteTrustStore
 from hypothesis import given

@@ -31,8 +31,9 @@ MAX_LINK = 1024
 _PREFIX = "homing://pair?"
 _SHA256_BYTES = 32
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
-# Ten digits until the year 2286: fewer are a link that was cut short.
-_NUMBER = re.compile(r"[1-9][0-9]{9,11}")
+# Ten digits until the year 2286, also at a node whose clock stands at 1970: fewer are a link that
+# was cut short.
+_NUMBER = re.compile(r"[0-9]{10,12}")
 _LINK_ID_CONTEXT = b"homing pairing link id v1\x00"
 
 
@@ -66,7 +67,7 @@ class PairingLink:
             "a": ",".join(map(str, self.addresses)),
             "c": _encode(self.certificate_sha256),
             "s": _encode(self.secret),
-            "x": str(self.expires_at),
+            "x": f"{max(self.expires_at, 0):010d}",
         }
         if self.node_addresses:
             fields["m"] = ",".join(map(str, self.node_addresses))
