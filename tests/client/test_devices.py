@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 from homing_agent.runtime.localsocket import open_local_channel
+from homing_client.cli.devices_view import moment
 from homing_client.key_place import IDENTITY_FOLDER
+from homing_client.rpc.devices_calls import decode_row, decode_rows, encode_row
 from homing_client.rpc.phone_devices import decode_limit_change, encode_limit_change
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits
 from homing_core.clock import SystemClock
@@ -19,7 +21,7 @@ from homing_crypto.node_book import NODE_BOOK_FILE, SqliteNodeBook
 from homing_crypto.recovery_secret import new_recovery_secret
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.rpc.recovery_service import RecoveryClient
-from homing_proto.v1 import phone_devices_pb2
+from homing_proto.v1 import devices_pb2, node_pb2, phone_devices_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fake_home import FakeHome
@@ -207,3 +209,33 @@ def test_a_change_that_is_too_much_is_refused() -> None:
             decode_limit_change(message)
     with pytest.raises(HomingError):
         encode_limit_change(LimitChange(tokens_per_day=-1))
+
+
+@pytest.mark.attack
+def test_what_a_node_says_of_devices_is_not_taken_on_trust() -> None:
+    good = devices_pb2.Device(
+        id=throwaway_identity().device_id,
+        name="a\x1b[2Jb\u202e",
+        role=node_pb2.DEVICE_ROLE_GUEST,
+        last_seen_at=1 << 62,
+    )
+    row = decode_row(good)
+    assert "\x1b" not in row.name
+    assert "\u202e" not in row.name
+    assert moment(row.last_seen_at) == "?"
+    assert decode_row(encode_row(row)) == row
+    bad = [
+        devices_pb2.Device(id="x" * 64, role=node_pb2.DEVICE_ROLE_GUEST),
+        devices_pb2.Device(id=good.id),
+        devices_pb2.Device(id=good.id, role=node_pb2.DEVICE_ROLE_GUEST, introduced_by="../x"),
+        devices_pb2.Device(
+            id=good.id,
+            role=node_pb2.DEVICE_ROLE_GUEST,
+            limits=devices_pb2.Limits(models=["m"] * 10_000),
+        ),
+    ]
+    for message in bad:
+        with pytest.raises(HomingError):
+            decode_row(message)
+    with pytest.raises(HomingError):
+        decode_rows([good] * 5000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import grpc
@@ -392,3 +393,22 @@ async def test_what_is_not_built_says_so(
     error = error_from_rpc(caught.value)
     assert isinstance(error, NotFoundError)
     assert "versions" in error.hint
+
+
+async def test_calls_are_told_apart_by_key_and_the_one_that_asks_is_spared(
+    server: GuardedServer, phone: DeviceIdentity
+) -> None:
+    successor = throwaway_identity()
+    server.store.add(paired_device(phone))
+    server.store.add(replace(paired_device(successor), account=phone.device_id))
+    async with server.client(phone) as client, server.client(successor) as other:
+        waiting = [asyncio.ensure_future(one.unary("Waiting")) for one in (client, other)]
+        await until_calls(server, phone, 2)
+        keys = frozenset({phone.device_id, successor.device_id})
+        assert server.calls.keys() == {phone.device_id: keys}
+        gone = UnpairedError("this key was replaced", "Use the new one.")
+        assert await server.calls.end_calls(phone.device_id, gone, phone.device_id) == 1
+        assert "replaced" in (await failure(waiting[0])).what
+        assert server.calls.keys() == {phone.device_id: frozenset({successor.device_id})}
+        assert await server.calls.end_calls(phone.device_id) == 1
+        assert "revoked" in (await failure(waiting[1])).what
