@@ -409,6 +409,7 @@ async def test_calls_are_told_apart_by_key_and_the_one_that_asks_is_spared(
         gone = UnpairedError("this key was replaced", "Use the new one.")
         assert await server.calls.end_calls(phone.device_id, gone, phone.device_id) == 1
         assert "replaced" in (await failure(waiting[0])).what
+        await until_calls(server, phone, 1)
         assert server.calls.keys() == {phone.device_id: frozenset({successor.device_id})}
         assert await server.calls.end_calls(phone.device_id) == 1
         assert "revoked" in (await failure(waiting[1])).what
