@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_crypto.identity import DeviceIdentity
     from homing_node.config import NodeConfig
-    from homing_node.peers.views import PeerView, SharedView
+    from homing_node.peers.views import PeerView
 
 
 def named(name: str, config: NodeConfig = LOOPBACK) -> NodeConfig:
@@ -80,11 +80,6 @@ class Three:
     async def at_peer(self, phone: Phone) -> Phone:
         """The same phone at the peer."""
         return await self.peer.dial(phone.identity)
-
-    async def standing(self, phone: Phone) -> SharedView | None:
-        """How the home sees it at the peer."""
-        (view,), _ = await self.control.views()
-        return next((one for one in view.devices if one.id == phone.identity.device_id), None)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds of the peer's store, looking again after each change."""
