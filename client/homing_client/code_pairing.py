@@ -173,11 +173,14 @@ async def _enter(channel: grpc.aio.Channel, claiming: Claiming, phone: PhoneHere
     attempt = claiming.attempt_id
     try:
         entry = await _insist(lambda: code_calls.enter(channel, attempt, _PERSON_S))
-    except (UnavailableError, NotFoundError):
+    except (UnavailableError, NotFoundError) as error:
         paired = await _from_main_port(claiming, phone)
-        if paired is None:
+        if paired is not None:
+            return paired
+        if isinstance(error, NotFoundError):
             raise
-        return paired
+        msg = "the pairing broke off before the node let this phone in"
+        raise UnavailableError(msg, "Ask for a new code on the node: homing-node pair.") from error
     return accept_entry(claiming, entry, phone.clock.now())
 
 

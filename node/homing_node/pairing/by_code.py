@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from homing_core.errors import ConflictError
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from homing_node.pairing.window import Window
 
 
+_FAREWELL_S = 2.0
+"""How long that moment is: the phone writes something down before it asks to come in."""
+
+
 class CodeWay:
     """Devices that were given the code.
 
@@ -71,6 +76,7 @@ class CodeWay:
         self._void = void
         self._state = CodeWindow(new_code(), node, role, expires_at)
         self._changed = asyncio.Event()
+        self._told = asyncio.Event()
         if not self.offered:
             self.end()
 
@@ -140,6 +146,7 @@ class CodeWay:
                     state = self._state
                     return entry_for(state, await self._window.admit(outcome.device))
                 case _:
+                    self._told.set()
                     raise code_refusal(outcome)
 
     def taken(self, device_id: DeviceId) -> None:
@@ -151,6 +158,12 @@ class CodeWay:
         """The window closes: whoever waits is told so."""
         self._state = ended(self._state)
         self._beat()
+
+    async def farewell(self) -> None:
+        """Give the device that a person was asked about a moment to hear what came of it."""
+        if self._state.claim is not None and self._state.paired is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), _FAREWELL_S)
 
     def _ask(self, attempt_id: str, outcome: Recognised) -> None:
         if self._offer is CodeOffer.ACCEPT:

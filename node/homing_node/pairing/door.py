@@ -152,8 +152,7 @@ class PairingDoor:
                 while True:
                     event = await window.next_event()
                     if isinstance(event, Closed):  # whoever reads this must find it closed
-                        code.end()
-                        await server.stop(_GRACE_S)
+                        await _close(server, code)
                     yield event
                     if isinstance(event, Closed | Paired):
                         break
@@ -161,8 +160,7 @@ class PairingDoor:
             if window.paired:
                 self._lingering = asyncio.create_task(_linger(server))
             else:
-                code.end()
-                await server.stop(_GRACE_S if code.offered else None)
+                await _close(server, code)
             _log.info("pairing.closed")
 
     @contextlib.asynccontextmanager
@@ -182,6 +180,13 @@ class PairingDoor:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+async def _close(server: grpc.aio.Server, code: CodeWay) -> None:
+    """Let nobody in any more, and answer whoever is still there."""
+    code.end()
+    await code.farewell()
+    await server.stop(_GRACE_S)
 
 
 async def _linger(server: grpc.aio.Server) -> None:
