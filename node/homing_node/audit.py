@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_crypto.identity import DeviceIdentity
 
-    from homing_node.config import AuditSection
+    from homing_node.audit_section import AuditSection
 
 
 def open_audit(

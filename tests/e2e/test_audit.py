@@ -149,7 +149,7 @@ def test_an_altered_record_is_found_on_the_node(tiny: Household) -> None:
         assert found.status == 1
         assert words in found.err
     broken = json.loads(tiny.node("audit", "verify", "--json").out)
-    assert words in broken["why"]
+    assert broken["why"].endswith(ALTERATIONS[-1][1])
     record_of(tiny).write_bytes(good)
     tiny.node.start()
     assert tiny.node("audit", "verify").status == 0

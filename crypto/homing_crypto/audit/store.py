@@ -16,6 +16,7 @@ from homing_core.ids import DeviceId
 from homing_crypto.audit.chain import GENESIS, Draft
 from homing_crypto.audit.head import sign_head
 from homing_crypto.audit.records import NODE, AuditKind
+from homing_crypto.audit.schema import APPLICATION_ID, MIGRATIONS
 from homing_crypto.audit.verify import Checkpoint, verify
 from homing_crypto.certificates import check_certificate
 from homing_crypto.database import Database
@@ -32,36 +33,6 @@ if TYPE_CHECKING:
 AUDIT_FILE: Final = "audit.db"
 MOST_IN_PAGE: Final = 500
 """Entries that are read at once."""
-
-_APPLICATION_ID: Final = 0x486F_4C01
-_MIGRATIONS: Final = (
-    """
-    CREATE TABLE entries (
-        seq INTEGER PRIMARY KEY NOT NULL,
-        at_ms INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        actor TEXT NOT NULL,
-        device TEXT NOT NULL,
-        detail TEXT NOT NULL,
-        previous TEXT NOT NULL,
-        hash TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE head (
-        id INTEGER PRIMARY KEY NOT NULL CHECK (id = 1),
-        seq INTEGER NOT NULL,
-        hash TEXT NOT NULL,
-        at_ms INTEGER NOT NULL,
-        node TEXT NOT NULL,
-        certificate BLOB NOT NULL,
-        signature BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE checkpoint (
-        id INTEGER PRIMARY KEY NOT NULL CHECK (id = 1),
-        seq INTEGER NOT NULL,
-        hash TEXT NOT NULL
-    ) STRICT
-    """,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +70,7 @@ class AuditFile:
 
     def __init__(self, path: Path) -> None:
         """Open it."""
-        self._database = Database(path, _APPLICATION_ID, _MIGRATIONS, "the audit log")
+        self._database = Database(path, APPLICATION_ID, MIGRATIONS, "the audit log")
 
     def close(self) -> None:
         """Close it; harmless twice."""
