@@ -5,22 +5,13 @@ Expected: a clear refusal of that call, memory that stays bounded, and a node th
 
 from __future__ import annotations
 
-import contextlib
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from homing_core.access import DeviceRole
-from homing_core.clock import SystemClock
-from homing_crypto.credentials import client_channel
-from homing_crypto.identity import DeviceIdentity
-from homing_crypto.testing import paired_device, throwaway_identity
 from homing_crypto.transport import MAX_MESSAGE_BYTES, MAX_METADATA_BYTES
-from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
-from homing_inference.synthetic import write_qwen35
-from support.node_process import environment, started
+from support.lone_node import GET_NODE, LoneNode, lone_node
 from support.raw_h2 import (
     DATA,
     END_HEADERS,
@@ -34,70 +25,27 @@ from support.raw_h2 import (
     raw_client,
     tls,
 )
-from support.templates import HERMES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncIterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.attack(19)
 
-GET_NODE = "/homing_proto.v1.NodeService/GetNode"
 BOMB_BYTES = 60 << 20
 MAY_GROW = 24 << 20
 """Bytes: several messages of the largest size, and what Python and gRPC keep by the way."""
 UNIMPLEMENTED = b"12"
-RESOURCE_EXHAUSTED = b"8"
-
-
-class Target:
-    """A node in a process of its own, whose memory is watched."""
-
-    def __init__(self, pid: int, port: int, phone: DeviceIdentity, node: DeviceIdentity) -> None:
-        self.pid, self.port, self.phone, self.node = pid, port, phone, node
-
-    def peak_bytes(self) -> int:
-        """The most memory that it had at once, so far."""
-        for line in Path(f"/proc/{self.pid}/status").read_text("utf-8").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) << 10
-        raise AssertionError
-
-    @contextlib.asynccontextmanager
-    async def channel(self, *options: tuple[str, int]) -> AsyncGenerator[grpc.aio.Channel]:
-        target = f"127.0.0.1:{self.port}"
-        async with client_channel(target, self.phone, self.node.certificate, options) as channel:
-            yield channel
-
-    async def answers(self) -> None:
-        """It goes on."""
-        async with self.channel() as channel:
-            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(GET_NODE)
-            assert await call(b"", timeout=10)
 
 
 @pytest.fixture
-async def target(tmp_path: Path) -> AsyncGenerator[Target]:
-    small_model = write_qwen35(tmp_path / "tiny.gguf", HERMES)
-    folder = tmp_path / "node"
-    folder.mkdir(mode=0o700)
-    clock, phone = SystemClock(), throwaway_identity()
-    node = DeviceIdentity.load_or_create(folder, clock)
-    store = SqliteTrustStore(folder / TRUST_STORE_FILE, clock)
-    store.add(paired_device(phone, DeviceRole.MEMBER))
-    store.close()
+async def target(tmp_path: Path) -> AsyncIterator[LoneNode]:
     # Classical only so that Python's own TLS, which may not know the hybrid, can be the attacker.
-    env = environment(tmp_path, HOMING_NODE_SECURITY_POST_QUANTUM="preferred")
-    words = ("--data-dir", folder, "--port", "0", "--host", "127.0.0.1", "--model", small_model)
-    async with started("run", "--json", "--no-mdns", *words, env=env) as run:
-        up = await run.event("up")
-        await run.model("ready")
-        port = int(up["addresses"][0].rpartition(":")[2])
-        made = Target(run.process.pid, port, phone, node)
-        await made.answers()
-        yield made
+    async with lone_node(tmp_path, HOMING_NODE_SECURITY_POST_QUANTUM="preferred") as node:
+        yield node
 
 
-async def test_a_message_that_is_too_large_is_refused(target: Target) -> None:
+async def test_a_message_that_is_too_large_is_refused(target: LoneNode) -> None:
     before = target.peak_bytes()
     async with target.channel(("grpc.max_send_message_length", -1)) as channel:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(GET_NODE)
@@ -110,7 +58,7 @@ async def test_a_message_that_is_too_large_is_refused(target: Target) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 400], ids=["one", "many"])
-async def test_headers_that_are_too_large_are_refused(target: Target, count: int) -> None:
+async def test_headers_that_are_too_large_are_refused(target: LoneNode, count: int) -> None:
     size = (MAX_METADATA_BYTES * 2) // count
     metadata = tuple((f"x-{number}", "b" * size) for number in range(count))
     before = target.peak_bytes()
@@ -145,7 +93,7 @@ def in_frames(message: bytes) -> bytes:
     )
 
 
-async def test_a_compressed_message_is_refused_without_being_unpacked(target: Target) -> None:
+async def test_a_compressed_message_is_refused_without_being_unpacked(target: LoneNode) -> None:
     before = target.peak_bytes()
     for _ in range(4):
         async with raw_client(target.port, tls(target.phone)) as client:

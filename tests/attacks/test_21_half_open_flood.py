@@ -20,6 +20,7 @@ from homing_node.door.floor import Reason
 from homing_proto.v1 import node_pb2
 from support.floods import flood
 from support.hellos import GOOD
+from support.lone_node import lone_node
 from support.node_rig import LOOPBACK, NodeRig, node_rig, within
 from support.told import told
 
@@ -86,6 +87,18 @@ async def test_300_silent_connections_keep_no_new_phone_out(tmp_path: Path, word
     async with node_rig(tmp_path) as rig, silent(rig.running.port, 300, words):
         for _ in range(NEW_PHONES):
             await new_phone_is_served(rig)
+
+
+@pytest.mark.parametrize("door", ["true", "false"])
+async def test_greetings_by_the_hundred_end_no_node(tmp_path: Path, door: str) -> None:
+    """They once did: gRPC freed what other handshakes used (see `homing_crypto.credentials`)."""
+    async with lone_node(tmp_path, HOMING_NODE_DOOR_ENABLED=door) as node:
+        async with (
+            flood(node.port, "hello", "127.0.0.2", most=100, enough=3000),
+            flood(node.port, "hello", "127.0.0.3", most=100, enough=3000),
+        ):
+            pass
+        await node.answers()
 
 
 async def test_without_a_door_silence_does_keep_phones_out(tmp_path: Path) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import grpc
-import pytest
 from homing_core.errors import UnavailableError
 from homing_crypto.credentials import server_credentials
 from homing_crypto.testing import throwaway_identity
@@ -13,6 +12,8 @@ from support.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
 NODE = throwaway_identity()
 
@@ -23,16 +24,16 @@ class Shown:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.roots: list[bytes] = []
         self.ask: Callable[[], bytes | None] = lambda: None
-        monkeypatch.setattr(
-            grpc,
-            "ssl_server_certificate_configuration",
-            lambda _, root_certificates: root_certificates,
-        )
+        monkeypatch.setattr(grpc, "ssl_server_certificate_configuration", _roots)
         monkeypatch.setattr(grpc, "dynamic_ssl_server_credentials", self._made)
 
-    def _made(self, first: bytes, fetch: Callable[[], bytes | None], **_: Any) -> None:  # noqa: ANN401  # as gRPC has it
+    def _made(self, first: bytes, fetch: Callable[[], bytes | None], **_rest: bool) -> None:
         self.roots.append(first)
         self.ask = fetch
+
+
+def _roots(_pairs: object, root_certificates: bytes) -> bytes:
+    return root_certificates
 
 
 def test_nothing_is_replaced_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,10 @@
 """Strangers who take connections, in a process of their own.
 
-`python -m support.flooder PORT SOURCE KIND RATE MOST` connects to 127.0.0.1 from a source address
-until its standard input closes; it prints `ready` once `MOST`, or 50, were opened, and at its end
-how many in all. Kinds: `silent` says nothing; `hello` greets well and says no more; `handshake`
-does whole handshakes with certificates that nobody knows, with the node whose certificate standard
-input holds.
+`python -m support.flooder PORT SOURCE KIND RATE MOST ENOUGH` connects to 127.0.0.1 from a source
+address until its standard input closes; it prints `ready` once `ENOUGH` were opened, or some if
+that is 0, and at its end how many in all. Kinds: `silent` says nothing; `hello` greets well and
+says no more; `handshake` does whole handshakes with certificates that nobody knows, with the node
+whose certificate standard input holds.
 """
 
 from __future__ import annotations
@@ -110,10 +110,11 @@ def say(word: object) -> None:
 
 
 async def main() -> None:
-    port, source, kind, rate, most = sys.argv[1:]
+    port, source, kind, rate, most, enough = sys.argv[1:]
     line = await asyncio.to_thread(sys.stdin.readline)
     node = check_certificate(bytes.fromhex(line.strip())) if line.strip() else None
     flood = Flood(int(port), source, kind, int(most), node)
+    flood.ready = int(enough) or flood.ready
     running = asyncio.create_task(flood.run(float(rate)))
     ending = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
     await asyncio.wait({running, ending}, return_when=asyncio.FIRST_COMPLETED)

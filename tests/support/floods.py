@@ -52,6 +52,7 @@ async def flood(  # noqa: PLR0913, PLR0917  # a flood has that many sides
     rate: float = 0,
     most: int = 400,
     node: CheckedCertificate | None = None,
+    enough: int = 0,
 ) -> AsyncGenerator[Flood]:
     """Strangers at work for the length of a block.
 
@@ -62,10 +63,11 @@ async def flood(  # noqa: PLR0913, PLR0917  # a flood has that many sides
         rate: connections a second; 0 for as many as they can.
         most: connections that they hold at once.
         node: its certificate, for `handshake`.
+        enough: how many connections there must have been before the block begins; 0 for some.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "support.flooder", str(port), source, kind, str(rate), str(most)),
+        *("-m", "support.flooder", str(port), source, kind, str(rate), str(most), str(enough)),
         env=os.environ | {"PYTHONPATH": str(ROOT / "tests"), "GRPC_VERBOSITY": "NONE"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
