@@ -61,8 +61,9 @@ def server_credentials(
         now = wanted()
         if now == shown[0]:
             return None
-        shown[0] = now
-        return _configuration(now)
+        made = _configuration(now)
+        shown[0] = now  # only once it is made: a failure must not pass for a change that was shown
+        return made
 
     return grpc.dynamic_ssl_server_credentials(
         # The stubs do not know of None, gRPC's documentation does.

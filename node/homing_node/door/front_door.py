@@ -11,6 +11,7 @@ import sys
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from homing_agent.runtime.logs import get_logger
 from homing_agent.runtime.paths import choose_socket_path, make_private
@@ -119,7 +120,7 @@ class FrontDoor:
     @property
     def upstream(self) -> str:
         """GRPC's own address, for `add_secure_port`."""
-        return f"unix:{self._folder / SOCKET}"
+        return f"unix:{quote(os.fsencode(self._folder / SOCKET))}"
 
     @property
     def pid(self) -> int:
