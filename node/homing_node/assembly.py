@@ -191,7 +191,9 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.callback(audit.close)
         keys = NodeKeys(ring, clock, config.keys.overlap_days * DAY_S, audit)
 
-        device_work = NodeWork(calls, generations, models)
+        refusals = Refusals(audit, clock)
+        entrance = Entrance(options.paths, config, refusals)
+        device_work = entrance.hanging_up(NodeWork(calls, generations, models))
         devices = device_parts(
             options.paths.data_dir,
             store=store,
@@ -214,8 +216,6 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             clock=clock,
             addresses=lambda: addresses(),  # noqa: PLW0108  # known below, once the port is
         )
-        refusals = Refusals(audit, clock)
-        entrance = Entrance(options.paths, config, refusals)
         overlap_s = config.keys.device_overlap_days * DAY_S
         rotation = DeviceRotation(devices.desk, audit, clock, overlap_s)
         server = main_server(

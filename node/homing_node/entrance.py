@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Final
 
 from homing_node.binding import bind_tls, listen
 from homing_node.door.front_door import DoorSettings, FrontDoor, prepare_folder
@@ -11,12 +12,17 @@ from homing_node.door.policy import Caps
 if TYPE_CHECKING:
     import grpc.aio
     from homing_agent.runtime.paths import ProgramPaths
+    from homing_core.errors import HomingError
+    from homing_core.ids import DeviceId
     from homing_crypto.guard import Caller
 
     from homing_node.config import NodeConfig
+    from homing_node.devices.desk import Work
     from homing_node.devices.refusals import Refusals
 
 _PORT_KEY = "--port"
+TOLD_S: Final = 2.0
+"""Seconds in which a device that was shut out can still be told so on the connection it has."""
 
 
 def hybrid_required(config: NodeConfig) -> bool:
@@ -80,10 +86,32 @@ class Entrance:
         if self._door is not None:
             await self._door.close(grace_s)
 
+    def hanging_up(self, work: Work) -> Work:
+        """The same work; a revoked device's connections end as well, soon after its calls."""
+        return _HangingUp(work, self)
+
+    def expel(self, account: DeviceId) -> None:
+        """End all connections of a device that was shut out."""
+        if self._door is not None:
+            self._door.expel(account)
+
     def allowed(self, peer: str, caller: Caller) -> None:
         """A call was let in; see `RpcGuard`."""
         if self._door is not None:
             self._door.allowed(peer, caller)
+
+
+class _HangingUp:
+    def __init__(self, work: Work, entrance: Entrance) -> None:
+        self._work = work
+        self._entrance = entrance
+
+    async def end(self, account: DeviceId, error: HomingError | None = None) -> int:
+        """See `homing_node.devices.desk.Work.end`."""
+        ended = await self._work.end(account, error)
+        if error is None:
+            asyncio.get_running_loop().call_later(TOLD_S, self._entrance.expel, account)
+        return ended
 
 
 def _caps(config: NodeConfig) -> Caps:

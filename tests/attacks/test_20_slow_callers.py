@@ -143,3 +143,19 @@ async def test_a_paired_device_that_dribbles_holds_up_nobody(rig: NodeRig, part:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
     await others_are_served(rig)
+
+
+async def test_a_revoked_device_cannot_sit_on_its_connection(
+    rig: NodeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its calls are refused at once, and a moment later the connection itself is cut."""
+    monkeypatch.setattr("homing_node.entrance.TOLD_S", 0.1)
+    phone = throwaway_identity()
+    rig.running.store.add(paired_device(phone))
+    with told() as log:
+        async with raw_client(rig.running.port, tls(phone)) as client:
+            await proven(client)
+            await rig.running.desk.revoke(phone.device_id, "console")
+            await client.closed()
+        await log.until("door.refused", reason=Reason.EXPELLED.value)
+    await others_are_served(rig)
