@@ -95,7 +95,14 @@ def read_claiming(text: str) -> Claiming:
             keys=CodeKeys(*(_raw(fields[f"key_{name}"]) for name in ("phone", "node", "entry"))),
             addresses=None if addresses is None else tuple(map(str, addresses)),
         )
-    except (ValueError, LookupError, TypeError, AttributeError, HomingError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        HomingError,
+    ) as error:
         msg = "the pairing that was under way is damaged"
         raise InvalidDataError(msg, "Pair again.") from error
 
