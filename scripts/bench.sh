@@ -12,6 +12,6 @@ if [ $# -gt 0 ]; then
 fi
 for bench in "${benches[@]}"; do
   printf '== %s\n' "$bench"
-  # Benchmarks share what tests use to fetch templates and sources.
-  PYTHONPATH=tests .venv/bin/python "$bench"
+  # Benchmarks share what tests use: templates, sources, whole nodes, strangers.
+  GRPC_VERBOSITY=NONE PYTHONPATH=tests .venv/bin/python "$bench"
 done

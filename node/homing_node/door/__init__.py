@@ -1,10 +1,10 @@
-"""The front door: a small process before gRPC that owns accepting (docs/adr/0011-front-door.md).
+"""The front door: a small process before gRPC that owns accepting (docs/adr/0012-front-door.md).
 
     front_door      the node's side: keeps the process, tells it who proved itself
     __main__        the process: `python -m homing_node.door`
     gate            accepts, reads greetings, carries out what `policy` decides
     forward         bytes to gRPC and back
-    policy, pool    who stays, who goes, whose handshake is next: no I/O, no clock
+    policy          who stays, who goes, whose handshake is next: no I/O, no clock; pool, turns
     client_hello    the first message of TLS, read strictly; floor: what it must offer
     names           a caller's address as the name of a socket
     control         the lines between the two processes; tally: how they count refusals
