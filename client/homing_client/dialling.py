@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from homing_core.errors import HomingError
+from homing_core.errors import HomingError, UnavailableError, UnpairedError
 from homing_crypto.certificates import check_certificate
 from homing_crypto.credentials import client_channel
 from homing_crypto.presence import is_there
@@ -16,7 +16,7 @@ from homing_client.dial_failures import explain
 from homing_client.rpc.node_calls import ShutOutError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     import grpc.aio
     from homing_core.addresses import Address
@@ -112,3 +112,34 @@ class Dialler(Generic[T]):
             alive = alive or await is_there(str(address), certificate, left)
         named = {str(address): error for address, error in failures.items()}
         return explain(self.node.name, named, self.last_address, knows_us_not=alive)
+
+
+async def dial_any(
+    diallers: Sequence[Dialler[T]], addresses: tuple[Address, ...], deadline: float
+) -> tuple[Answered[T], DeviceIdentity]:
+    """Dial one node with one key after the other, until it knows this phone by one of them.
+
+    Args:
+        diallers: one for each key, the likeliest first; at least one.
+        addresses: where the node may be.
+        deadline: of the monotonic clock, in seconds.
+
+    Returns:
+        Who answered, and the key that it knew.
+
+    Raises:
+        UnpairedError: it is there, and knows this phone by none of them.
+        HomingError: as `Dialler.dial`.
+    """
+    if not addresses:
+        msg = f"no address of {diallers[0].node.name} is known"
+        raise UnavailableError(
+            msg, "Join its network, or name one under [home] addresses in the configuration."
+        )
+    first: UnpairedError | None = None
+    for dialler in diallers:
+        try:
+            return await dialler.dial(addresses, deadline), dialler.identity
+        except UnpairedError as error:
+            first = first or error
+    raise first or UnavailableError(f"{diallers[0].node.name} does not answer", "Try again.")

@@ -15,17 +15,12 @@ from typing import TYPE_CHECKING
 import structlog
 from homing_core.errors import (
     HomingError,
-    IntegrityError,
-    InvalidDataError,
-    NotFoundError,
     UnavailableError,
     UnpairedError,
 )
-from homing_crypto.certificates import check_certificate
-from homing_crypto.credentials import client_channel
 
-from homing_client.dialling import LEAST_S, Dialler
-from homing_client.rpc.keys_calls import KeysCalls
+from homing_client.dialling import LEAST_S, Dialler, dial_any
+from homing_client.renewal import follow, tell_new_key
 from homing_client.rpc.node_calls import NobodyListensError, NodeCalls
 
 if TYPE_CHECKING:
@@ -51,8 +46,6 @@ _DOWN_S = 3.0
 forgotten the answer anyway."""
 _PAUSES_S = (0.1, 0.25, 0.5, 1.0)
 """Waits between such attempts; the last one repeats."""
-_FOLLOW_S = 3.0
-"""Deadline for learning a node's new key, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +185,9 @@ class NodeLink:
         async with self._dialling:
             if self._channel is None or not self.behind:
                 return
-            old, new = self._used, self._keys.current
-            channel = self._channel
-            if old.device_id != new.device_id:
-                await KeysCalls(channel, timeout_s).rotate(self.node, old, new)
-                certificate = check_certificate(self.node.certificate_der)
-                channel = client_channel(self._address, new, certificate)
-            try:
-                await KeysCalls(channel, timeout_s).finish()
-            except HomingError:
-                if channel is not self._channel:
-                    await channel.close()
-                raise
+            keys = (self._used, self._keys.current)
+            channel = await tell_new_key(self._channel, self._address, self.node, keys, timeout_s)
+            new = keys[1]
             if channel is not self._channel:
                 self._outlived.append(self._channel)
                 self._channel, self._used = channel, new
@@ -249,45 +233,23 @@ class NodeLink:
             _log.warning("link.not_noted", node=self.node.id, what=error.what)
 
     async def _dial(self, deadline: float) -> Verified:
-        addresses = tuple(self._candidates())
-        if not addresses:
-            msg = f"no address of {self.node.name} is known"
-            raise UnavailableError(
-                msg, "Join its network, or name one under [home] addresses in the configuration."
-            )
-        first: UnpairedError | None = None
-        for identity in self._keys.for_node(self.node):
-            dialler = Dialler(self.node, identity, self._ask, self._address)
-            try:
-                found = await dialler.dial(addresses, deadline)
-            except UnpairedError as error:  # it may know this phone by another of its keys
-                first = first or error
-                continue
-            self._channel, self._address, self._used = found.channel, found.address, identity
-            return found.answer
-        raise first or UnavailableError(f"{self.node.name} does not answer", "Try again.")
+        diallers = [
+            Dialler(self.node, identity, self._ask, self._address)
+            for identity in self._keys.for_node(self.node)
+        ]
+        found, self._used = await dial_any(diallers, tuple(self._candidates()), deadline)
+        self._channel, self._address = found.channel, found.address
+        return found.answer
 
     async def _follow(self, verified: Verified) -> None:
         """The node has proven the key that the book knows, and says that it has another now."""
         old, channel = self.node, self._channel
         try:
-            if channel is None:
-                raise _another_node(verified)
-            key = await KeysCalls(channel, _FOLLOW_S).successor(old)
-            if key is None or key.id != verified.info.id:
-                raise _another_node(verified)
-            self.node = await asyncio.to_thread(self._book.succeed, old.id, key)
-        except (IntegrityError, InvalidDataError, NotFoundError) as error:
-            await self._drop()
-            raise _another_node(verified) from error
+            now = verified.info.id
+            self.node = await follow(channel, verified.address, old, now, self._book)
         except HomingError:
             await self._drop()
             raise
         _log.info("link.node_has_new_key", node=self.node.id, before=old.id)
         if self.on_succeeded is not None:
             self.on_succeeded(old.id, self.node.id)
-
-
-def _another_node(verified: Verified) -> IntegrityError:
-    msg = f"the computer at {verified.address} says that it is another node"
-    return IntegrityError(msg, "Pair again if the node was set up anew.")

@@ -162,11 +162,10 @@ def _keys_from(fields: dict[str, Any], version: int) -> StoredKeys:
     current = _from_fields(fields)
     if version == _OLDEST_VERSION:
         return StoredKeys(current)
-    if not isinstance(fields["previous"], list):
+    previous: list[dict[str, Any]] = fields["previous"]
+    if not isinstance(previous, list):  # pyright: ignore[reportUnnecessaryIsInstance]  # from disk
         raise TypeError
-    earlier = tuple(
-        EarlierKey(_from_fields(one), float(one["replaced_at"])) for one in fields["previous"]
-    )
+    earlier = tuple(EarlierKey(_from_fields(one), float(one["replaced_at"])) for one in previous)
     ids = {current.device_id, *(key.identity.device_id for key in earlier)}
     if len(earlier) > MAX_EARLIER_KEYS or len(ids) != len(earlier) + 1:
         raise ValueError

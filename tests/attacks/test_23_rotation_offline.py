@@ -271,7 +271,12 @@ async def test_a_phone_does_not_follow_a_node_whose_old_key_did_not_speak(
         await rig.running.keys.rotate()
         impostor = throwaway_identity()
         forged = sign_succession(impostor, rig.running.keys.current)
-        monkeypatch.setattr(rig.running.keys, "since", lambda _: forged)  # a node that lies
+
+        def lie(known_id: str) -> KeyChange:
+            del known_id
+            return forged
+
+        monkeypatch.setattr(rig.running.keys, "since", lie)
         with pytest.raises(IntegrityError):
             await (await phone.link()).verify(REACH_S)
         assert phone.node == before
