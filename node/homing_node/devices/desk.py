@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from homing_core.access import DeviceRole, Limits, Scope
+    from homing_core.canonical import JsonValue
     from homing_core.ids import DeviceId
     from homing_crypto.audit.records import Audit
     from homing_crypto.devices import PairedDevice
@@ -236,7 +237,14 @@ class DeviceDesk:
             before = await asyncio.to_thread(self._store.get, device_id)
             device = await asyncio.to_thread(self._store.grant, device_id, role, scopes, limits)
         self._audit.record(
-            AuditKind.GRANTED, actor=actor, device=device_id, detail={"role": role.value}
+            AuditKind.GRANTED,
+            actor=actor,
+            device=device_id,
+            detail={
+                "role": role.value,
+                "scopes": sorted(scope.value for scope in scopes),
+                "limits": _said(limits),
+            },
         )
         if before.role is not role or before.scopes - scopes:
             msg = "what this device may do here was changed"
