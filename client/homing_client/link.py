@@ -174,7 +174,7 @@ class NodeLink:
         """Let the node know this phone by its present key; harmless if it does.
 
         What runs over the old connection goes on there. A kill at any point is made up for by
-        doing it again: an earlier key that the node refuses is not tried twice (`Keys.for_node`).
+        doing it again (`Keys.for_node`).
 
         Args:
             timeout_s: deadline of each call, in seconds.
@@ -245,8 +245,7 @@ class NodeLink:
         """The node has proven the key that the book knows, and says that it has another now."""
         old, channel = self.node, self._channel
         try:
-            now = verified.info.id
-            self.node = await follow(channel, verified.address, old, now, self._book)
+            self.node = await follow(channel, verified.address, old, verified.info.id, self._book)
         except HomingError:
             await self._drop()
             raise
