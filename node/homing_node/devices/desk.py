@@ -251,3 +251,17 @@ class DeviceDesk:
             await self._work.end(device.owner, RefusedError(msg, "Ask again."))
         await self.changed()
         return device
+
+
+def _said(limits: Limits) -> dict[str, JsonValue]:
+    """What is limited, as it stands in the audit log."""
+    said: dict[str, JsonValue] = {
+        "tokens_per_day": limits.tokens_per_day,
+        "concurrent_streams": limits.concurrent_streams,
+        "jobs": limits.jobs,
+        "models": limits.models,
+        "tools": limits.tools,
+        "expires_at": limits.expires_at,
+        "hours": limits.hours,
+    }
+    return {kind: value for kind, value in said.items() if value}
