@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from enum import Enum
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
 from homing_core.errors import IntegrityError
@@ -15,6 +16,8 @@ from homing_agent.journal.json_form import answer_from_json, call_from_json, res
 
 if TYPE_CHECKING:
     from homing_core.canonical import JsonValue
+
+_E = TypeVar("_E", bound=Enum)
 
 VERSION = 1
 SCHEMA = """
@@ -65,8 +68,7 @@ def load(text: str) -> JsonValue:
     try:
         return cast("JsonValue", json.loads(text))
     except (ValueError, RecursionError) as error:
-        msg = "the journal holds an entry that cannot be read"
-        raise IntegrityError(msg, "Move the journal's file away to start a new one.") from error
+        raise _unreadable() from error
 
 
 def to_request(row: tuple[str, str, str, float, str | None]) -> RequestRecord:
@@ -87,7 +89,7 @@ def to_generation(row: tuple[str, str, str, str, str, int, int]) -> GenerationRe
     return GenerationRecord(
         GenerationId(generation_id),
         RequestId(request_id),
-        Place(place),
+        _member(Place, place),
         node,
         content_hash,
         last_seq,
@@ -108,7 +110,7 @@ def to_effect(
         bool(idempotent),
         approved_by,
         begun_at,
-        EffectState(state),
+        _member(EffectState, state),
         None if result is None else result_from_json(load(result)),
         say,
     )
@@ -123,8 +125,20 @@ def to_approval(row: tuple[str, str, int, str, str, str, str, int, bytes]) -> Si
         step,
         tool_hash,
         argument_hash,
-        Verdict(verdict),
+        _member(Verdict, verdict),
         DeviceId(device),
         expires,
     )
     return SignedApproval(statement, sig)
+
+
+def _member(kind: type[_E], text: str) -> _E:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise _unreadable() from error
+
+
+def _unreadable() -> IntegrityError:
+    msg = "the journal holds an entry that cannot be read"
+    return IntegrityError(msg, "Move the journal's file away to start a new one.")

