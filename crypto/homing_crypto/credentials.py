@@ -51,8 +51,8 @@ def server_credentials(
             _log.error("tls.no_bundle", error_type=type(error).__name__)
             return pairs, b""
 
-    first = (wanted()[0], b"")
-    shown = [first]
+    first: _Shown = (wanted()[0], b"")
+    shown: list[_Shown] = [first]
 
     def fetch() -> grpc.ServerCertificateConfiguration | None:
         # None leaves everything as it is. Whatever else is returned makes gRPC free what another

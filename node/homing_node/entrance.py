@@ -6,8 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from homing_node.binding import bind_tls, listen
-from homing_node.door.front_door import DoorSettings, FrontDoor, prepare_folder
-from homing_node.door.policy import Caps
+from homing_node.door.events import Caps
+from homing_node.door.front_door import DoorSettings, FrontDoor
+from homing_node.door.process import prepare_folder
 
 if TYPE_CHECKING:
     import grpc.aio

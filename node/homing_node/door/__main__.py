@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from homing_core.errors import InvalidDataError
 
 from homing_node.door.control import BEAT_S, MAX_LINE, Drain, Ready, Report, Setup, decode, encode
+from homing_node.door.events import Caps, Expelled, Proved
 from homing_node.door.gate import Gate
-from homing_node.door.policy import Caps, Expelled, Proved
 from homing_node.door.tally import Tally
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Final, TypeAlias, cast
 
 from homing_core.errors import InvalidDataError
 
+from homing_node.door.events import Caps, Expelled, Proved
 from homing_node.door.floor import Reason
-from homing_node.door.policy import Caps, Expelled, Proved
 
 BEAT_S: Final = 2.0
 """Seconds between two reports of a door where nothing happens."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import socket
-import sys
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from homing_agent.runtime.logs import get_logger
-from homing_agent.runtime.paths import choose_socket_path, make_private
 from homing_core.errors import InvalidDataError, UnavailableError
 from homing_inference.process.watchdog import Watchdog
 
@@ -28,23 +25,21 @@ from homing_node.door.control import (
     decode,
     encode,
 )
+from homing_node.door.events import Caps, Expelled, Proved
 from homing_node.door.names import SOCKET, visitor
-from homing_node.door.policy import Caps, Expelled, Proved
+from homing_node.door.process import kill, log_output, spawn
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from homing_agent.runtime.paths import ProgramPaths
     from homing_crypto.guard import Caller
 
     from homing_node.door.floor import Reason
 
     OnRefused = Callable[[str, Reason, int], None]
 
-FOLDER: Final = "d"
-"""Below the control socket's folder, so that `d/tls` has a short path wherever that has one."""
 START_S: Final = 20.0
 SILENCE_S: Final = 15.0
 """Seconds without a report after which the process counts as hung, and is replaced."""
@@ -69,22 +64,6 @@ class DoorSettings:
 
     caps: Caps
     hybrid: bool
-
-
-def prepare_folder(paths: ProgramPaths) -> Path:
-    """The private folder in which door and gRPC meet, emptied of what a killed node left.
-
-    Call it while holding the data directory's lock.
-
-    Raises:
-        UsageError: there is no private folder with a short enough path.
-    """
-    folder = choose_socket_path(paths).parent / FOLDER
-    make_private(folder)
-    for old in folder.iterdir():
-        if old.is_socket():
-            old.unlink(missing_ok=True)
-    return folder
 
 
 class FrontDoor:
@@ -211,15 +190,15 @@ class FrontDoor:
             ours.setblocking(False)  # noqa: FBT003  # the method takes nothing else
             reader, writer = await asyncio.open_connection(sock=ours, limit=MAX_LINE)
             try:
-                process = await self._spawn(theirs.fileno())
+                process = await spawn(theirs.fileno(), self._folder, self._listeners)
             except BaseException:
                 writer.close()
                 raise
         self._process, self._writer = process, writer
         self._told.clear()
         self._lives += 1
-        said = asyncio.create_task(_log_output(process))
-        watchdog = Watchdog(SILENCE_S, lambda: True, lambda: _kill(process))
+        said = asyncio.create_task(log_output(process))
+        watchdog = Watchdog(SILENCE_S, lambda: True, lambda: kill(process))
         try:
             listeners = tuple(listener.fileno() for listener in self._listeners)
             first = self._lives * _LIFE
@@ -234,23 +213,10 @@ class FrontDoor:
             watchdog.stop()
             self._writer = None
             writer.close()
-            _kill(process)
+            kill(process)
             status = await process.wait()
             await asyncio.gather(said, return_exceptions=True)
         return status
-
-    async def _spawn(self, descriptor: int) -> Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-P", "-m", "homing_node.door", str(descriptor)),
-            pass_fds=(descriptor, *(listener.fileno() for listener in self._listeners)),
-            cwd=self._folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            # Its own session: Ctrl-C in a terminal reaches the node, which ends it.
-            start_new_session=True,
-        )
 
     async def _listen(self, reader: asyncio.StreamReader, watchdog: Watchdog) -> None:
         try:
@@ -269,17 +235,3 @@ class FrontDoor:
             _log.error("door.malformed_report")
         except OSError:
             pass  # it is gone
-
-
-async def _log_output(process: Process) -> None:
-    if process.stderr is not None:
-        with contextlib.suppress(ValueError):  # a line beyond all limits
-            async for line in process.stderr:
-                _log.warning("door.output", what=line.decode("utf-8", "replace").strip())
-
-
-def _kill(process: Process) -> None:
-    # Not `Process.kill`: see homing_inference.process.child_process.
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)

@@ -8,24 +8,15 @@ import errno
 import itertools
 import socket
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from homing_node.door.client_hello import MAX_BYTES
+from homing_node.door.events import Answered, Arrived, Dial, Drop, Event, Greeted, Left, TimePassed
 from homing_node.door.floor import Reason, alert, judge
 from homing_node.door.forward import Link, Side
-from homing_node.door.names import SOCKET, household, packed, socket_name, written
-from homing_node.door.policy import (
-    Answered,
-    Arrived,
-    Dial,
-    Drop,
-    Event,
-    Greeted,
-    Left,
-    Policy,
-    TimePassed,
-)
+from homing_node.door.names import household, packed, socket_name, written
+from homing_node.door.policy import Policy
+from homing_node.door.upstream import dial_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -256,25 +247,3 @@ class Gate:
     def _tick(self) -> None:
         self._timer = None
         self.take(TimePassed())
-
-
-def dial_as(name: str) -> socket.socket:
-    """A connection to gRPC in the current folder whose own end has this name.
-
-    The folder is the current one, so that no path is too long for a socket (107 bytes). The name is
-    taken away at once: gRPC has seen it.
-
-    Raises:
-        OSError: gRPC takes no connection.
-    """
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        made.setblocking(False)  # noqa: FBT003  # as above
-        made.bind(name)
-        made.connect(SOCKET)
-    except BaseException:
-        made.close()
-        raise
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return made

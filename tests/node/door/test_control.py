@@ -15,8 +15,8 @@ from homing_node.door.control import (
     decode,
     encode,
 )
+from homing_node.door.events import Caps, Expelled, Proved
 from homing_node.door.floor import Reason
-from homing_node.door.policy import Caps, Expelled, Proved
 from homing_node.door.tally import MOST, Tally
 from hypothesis import given
 from hypothesis import strategies as st

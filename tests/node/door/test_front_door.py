@@ -24,10 +24,11 @@ from homing_crypto.rpc_guard import RpcGuard, current_caller
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
 from homing_crypto.transport import SERVER_OPTIONS
 from homing_node.binding import listen
+from homing_node.door.events import Caps
 from homing_node.door.floor import Reason
-from homing_node.door.front_door import DoorSettings, FrontDoor, prepare_folder
+from homing_node.door.front_door import DoorSettings, FrontDoor
 from homing_node.door.names import caller_address
-from homing_node.door.policy import Caps
+from homing_node.door.process import prepare_folder
 from support.guarded import Client, Echo
 from support.node_rig import DEADLINE_S, within
 from support.told import told
@@ -280,8 +281,9 @@ async def test_it_dies_with_a_node_that_is_killed(tmp_path: Path) -> None:
         "import asyncio, pathlib, sys\n"
         "from homing_agent.runtime.paths import program_paths\n"
         "from homing_node.binding import listen\n"
-        "from homing_node.door.front_door import DoorSettings, FrontDoor, prepare_folder\n"
-        "from homing_node.door.policy import Caps\n"
+        "from homing_node.door.front_door import DoorSettings, FrontDoor\n"
+        "from homing_node.door.process import prepare_folder\n"
+        "from homing_node.door.events import Caps\n"
         "async def main():\n"
         "    paths = program_paths('x', 'node', pathlib.Path(sys.argv[1]), environ={})\n"
         "    listener, port = listen('127.0.0.1', 0, '--port')\n"

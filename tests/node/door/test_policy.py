@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from homing_node.door.floor import Reason
-from homing_node.door.policy import (
+from homing_node.door.events import (
     Answered,
     Arrived,
     Caps,
@@ -16,10 +15,11 @@ from homing_node.door.policy import (
     Expelled,
     Greeted,
     Left,
-    Policy,
     Proved,
     TimePassed,
 )
+from homing_node.door.floor import Reason
+from homing_node.door.policy import Policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
