@@ -20,7 +20,7 @@ from homing_crypto.nodes import PendingPairing
 from homing_crypto.rotation import check_succession
 from homing_crypto.testing import MemoryAudit
 from homing_node import keys as node_keys
-from homing_node.devices import rotation
+from homing_node.devices import rotation, watch
 from homing_node.keys import NodeKeys
 from homing_node.rpc import keys_service
 from support.dying import Died, dying
@@ -75,7 +75,18 @@ async def test_a_node_that_is_called_next_is_told_in_the_background(tmp_path: Pa
             await within(known.wait())
 
 
-async def test_what_runs_over_the_old_connection_goes_on(tmp_path: Path) -> None:
+async def test_what_runs_over_the_old_connection_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = asyncio.Event()
+    look = watch.Watch.look
+
+    async def noted(self: watch.Watch) -> None:
+        await look(self)
+        looked.set()
+
+    monkeypatch.setattr(watch.Watch, "look", noted)
+    monkeypatch.setattr(watch, "WATCH_S", 0.01)
     async with (
         key_node(tmp_path / "node", ready=True) as rig,
         key_phone(tmp_path / "phone") as phone,
@@ -87,6 +98,9 @@ async def test_what_runs_over_the_old_connection_goes_on(tmp_path: Path) -> None
             rig.engine.feed(request.id, TextDelta("a"))
             assert (await within(anext(events))).event == TextDelta("a")
             await within(phone.desk.rotate())
+            for _ in range(2):  # the node looks after calls whose time is over
+                looked.clear()
+                await within(looked.wait())
             rig.engine.feed(request.id, TextDelta("b"), Done(FinishReason.STOP))
             rest = [one.event async for one in events]
         assert rest[0] == TextDelta("b")
