@@ -28,7 +28,8 @@ from homing_crypto.testing import paired_device, throwaway_identity
 from homing_crypto.truststore import TRUST_STORE_FILE, SqliteTrustStore
 from homing_inference.testing import ScriptedEngine
 from homing_node.assembly import NodeOptions, running_node
-from homing_node.config import DiscoverySection, DoorSection, ListenSection, NodeConfig
+from homing_node.config import DiscoverySection, ListenSection, NodeConfig
+from homing_node.door_section import DoorSection
 from homing_node.limit_sections import LimitsSection
 from homing_node.models.slots import ConfiguredModel
 from support.commands import ROOT

@@ -42,17 +42,19 @@ def server_credentials(
             raises, nobody gets in: left to itself, gRPC would go on with the previous bundle.
     """
 
-    def wanted() -> _Shown:
+    def pairs() -> tuple[tuple[bytes, bytes], ...]:
         identities = identity() if callable(identity) else (identity,)
-        pairs = tuple((one.private_key_pem, one.certificate.pem) for one in identities)
+        return tuple((one.private_key_pem, one.certificate.pem) for one in identities)
+
+    first: _Shown = (pairs(), b"")
+    shown: list[_Shown] = [first]
+
+    def wanted() -> _Shown:
         try:
-            return pairs, bundle()
+            return pairs(), bundle()
         except Exception as error:  # noqa: BLE001  # whatever it was, nobody gets in
             _log.error("tls.no_bundle", error_type=type(error).__name__)
-            return pairs, b""
-
-    first: _Shown = (wanted()[0], b"")
-    shown: list[_Shown] = [first]
+            return shown[0][0], b""
 
     def fetch() -> grpc.ServerCertificateConfiguration | None:
         # None leaves everything as it is. Whatever else is returned makes gRPC free what another

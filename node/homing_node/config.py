@@ -14,6 +14,7 @@ from homing_core.errors import UsageError
 from homing_inference.upstream.server import UpstreamServer
 
 from homing_node.audit_section import AuditSection
+from homing_node.door_section import DoorSection, SecuritySection
 from homing_node.key_section import KeysSection
 from homing_node.limit_sections import LimitsSection
 from homing_node.peers.section import PeersSection
@@ -27,7 +28,6 @@ _MOST_MIB = 1 << 26
 _LEAST_CONTEXT = 512
 _MOST_SEQUENCES = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
-_POST_QUANTUM = ("required", "preferred")
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -229,66 +229,6 @@ class GenerationsSection:
             raise ValueError(msg)
         if not 0 < self.keep_minutes <= 24 * 60:
             msg = "generations.keep_minutes is not between 0 and 1440"
-            raise ValueError(msg)
-
-
-@dataclass(frozen=True, slots=True)
-class DoorSection:
-    """`[door]`: the process before the main port, which keeps strangers from taking all there is.
-
-    Attributes:
-        enabled: have one; otherwise gRPC itself listens.
-        waiting: connections that may be waiting for their first words or their turn.
-        waiting_per_address: the same for one address, or one /64 of IPv6.
-        unproven: connections with a handshake, done or not, and no call of a paired device yet.
-        unproven_per_address: the same for one address.
-        per_device: connections of one paired device.
-        hello_seconds: within which a connection must have greeted.
-        proof_seconds: within which a paired device must have made a call.
-    """
-
-    enabled: bool = True
-    waiting: int = 1024
-    waiting_per_address: int = 256
-    unproven: int = 128
-    unproven_per_address: int = 64
-    per_device: int = 32
-    hello_seconds: float = 3.0
-    proof_seconds: float = 10.0
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for key, most in (
-            ("waiting", 8192),
-            ("waiting_per_address", 8192),
-            ("unproven", 128),
-            ("unproven_per_address", 128),
-            ("per_device", 256),
-        ):
-            if not 1 <= getattr(self, key) <= most:
-                msg = f"door.{key} is not between 1 and {most:,}"
-                raise ValueError(msg)
-        for key in ("hello_seconds", "proof_seconds"):
-            if not 0.1 <= getattr(self, key) <= 120:  # noqa: PLR2004  # two minutes
-                msg = f"door.{key} is not between 0.1 and 120"
-                raise ValueError(msg)
-
-
-@dataclass(frozen=True, slots=True)
-class SecuritySection:
-    """`[security]`: the floor of every connection to the main port, on top of TLS 1.3.
-
-    Attributes:
-        post_quantum: `required` refuses callers without the hybrid key exchange X25519MLKEM768;
-            `preferred` lets them in.
-    """
-
-    post_quantum: str = "required"
-
-    def __post_init__(self) -> None:
-        """Check the word."""
-        if self.post_quantum not in _POST_QUANTUM:
-            msg = f"security.post_quantum is none of {', '.join(_POST_QUANTUM)}"
             raise ValueError(msg)
 
 

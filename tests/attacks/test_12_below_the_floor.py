@@ -19,8 +19,8 @@ from homing_client.rpc.node_calls import NodeCalls
 from homing_core.errors import HomingError, UnavailableError
 from homing_crypto.credentials import client_channel
 from homing_crypto.testing import paired_device, throwaway_identity
-from homing_node.config import DoorSection, SecuritySection
 from homing_node.door.floor import Reason, alert
+from homing_node.door_section import DoorSection, SecuritySection
 from homing_proto.v1 import node_pb2, node_pb2_grpc
 from support.hellos import P256, TLS_1_2, X25519, X25519MLKEM768, client_hello, records
 from support.node_rig import DEADLINE_S, LOOPBACK, NodeRig, node_rig, within

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from homing_crypto.testing import paired_device, throwaway_identity
-from homing_node.config import DoorSection, SecuritySection
 from homing_node.door.floor import Reason
+from homing_node.door_section import DoorSection, SecuritySection
 from homing_proto.v1 import node_pb2
 from support.hellos import GOOD
 from support.node_rig import LOOPBACK, NodeRig, node_rig, within

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import grpc.aio
 import pytest
 from homing_crypto.testing import paired_device, throwaway_identity
-from homing_node.config import DoorSection
 from homing_node.door.floor import Reason
+from homing_node.door_section import DoorSection
 from homing_proto.v1 import node_pb2
 from support.floods import flood
 from support.hellos import GOOD

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from homing_node.config import SecuritySection
+from homing_node.door_section import SecuritySection
 from homing_node.rpc.rules import MAIN_RULES
 from homing_node.rpc.servers import main_server
 from support.guarded import Echo
