@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-pytestmark = pytest.mark.attack(12)
-
 GET_NODE = "/homing_proto.v1.NodeService/GetNode"
 HELLO_RETRY = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """The random value of a ServerHello that asks for another key (RFC 8446, 4.1.3)."""
@@ -77,6 +75,7 @@ async def closed(writer: asyncio.StreamWriter) -> None:
         await within(writer.wait_closed())
 
 
+@pytest.mark.attack(12)
 @pytest.mark.parametrize(
     ("most", "word", "reason"),
     [
@@ -98,6 +97,7 @@ async def test_an_old_handshake_even_of_a_paired_device_is_refused_and_said(
         assert await goes_on(rig)
 
 
+@pytest.mark.attack(12)
 @pytest.mark.parametrize(
     ("words", "reply", "reason"),
     [
@@ -121,6 +121,7 @@ async def test_whatever_is_below_the_floor_is_refused_with_its_reason_in_the_log
         assert await goes_on(rig)
 
 
+@pytest.mark.attack(12)
 async def test_grpc_without_tls_is_refused(rig: NodeRig) -> None:
     with told() as log:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{rig.running.port}") as channel:
@@ -133,6 +134,7 @@ async def test_grpc_without_tls_is_refused(rig: NodeRig) -> None:
         assert await goes_on(rig)
 
 
+@pytest.mark.attack(12)
 async def test_who_offers_the_hybrid_without_a_key_for_it_is_asked_for_one(rig: NodeRig) -> None:
     """No refusal: a HelloRetryRequest, so that the hybrid is what comes of it."""
     hello = records(client_hello(groups=(X25519MLKEM768, X25519), shares=(X25519,)))
@@ -144,6 +146,7 @@ async def test_who_offers_the_hybrid_without_a_key_for_it_is_asked_for_one(rig: 
     await closed(writer)
 
 
+@pytest.mark.attack(12)
 @pytest.mark.parametrize(
     ("most", "floor", "let_in"),
     [
@@ -179,6 +182,7 @@ async def test_without_a_door_every_call_below_the_floor_is_refused(
             assert await goes_on(rig)
 
 
+@pytest.mark.attack(12)
 @pytest.mark.parametrize(
     ("reason", "says"),
     [(Reason.NOT_HYBRID, "post-quantum"), (Reason.OLD_TLS, "TLS 1.3")],

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-pytestmark = pytest.mark.attack(19)
-
 BOMB_BYTES = 60 << 20
 MAY_GROW = 24 << 20
 """Bytes: several messages of the largest size, and what Python and gRPC keep by the way."""
@@ -45,6 +43,7 @@ async def target(tmp_path: Path) -> AsyncIterator[LoneNode]:
         yield node
 
 
+@pytest.mark.attack(19)
 async def test_a_message_that_is_too_large_is_refused(target: LoneNode) -> None:
     before = target.peak_bytes()
     async with target.channel(("grpc.max_send_message_length", -1)) as channel:
@@ -57,6 +56,7 @@ async def test_a_message_that_is_too_large_is_refused(target: LoneNode) -> None:
     assert target.peak_bytes() - before < MAY_GROW
 
 
+@pytest.mark.attack(19)
 @pytest.mark.parametrize("count", [1, 400], ids=["one", "many"])
 async def test_headers_that_are_too_large_are_refused(target: LoneNode, count: int) -> None:
     size = (MAX_METADATA_BYTES * 2) // count
@@ -93,6 +93,7 @@ def in_frames(message: bytes) -> bytes:
     )
 
 
+@pytest.mark.attack(19)
 async def test_a_compressed_message_is_refused_without_being_unpacked(target: LoneNode) -> None:
     before = target.peak_bytes()
     for _ in range(4):

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-pytestmark = pytest.mark.attack(20)
-
 GET_NODE = "/homing_proto.v1.NodeService/GetNode"
 CONFIG = dataclasses.replace(
     LOOPBACK,
@@ -71,6 +69,7 @@ async def trickle(writer: asyncio.StreamWriter, words: bytes) -> None:
             await asyncio.sleep(PAUSE_S)
 
 
+@pytest.mark.attack(20)
 async def test_a_greeting_byte_by_byte_is_cut_in_time(rig: NodeRig) -> None:
     with told() as log:
         reader, writer = await asyncio.open_connection("127.0.0.1", rig.running.port)
@@ -82,6 +81,7 @@ async def test_a_greeting_byte_by_byte_is_cut_in_time(rig: NodeRig) -> None:
         writer.transport.abort()
 
 
+@pytest.mark.attack(20)
 async def test_a_greeting_and_then_silence_is_cut_in_time(rig: NodeRig) -> None:
     with told() as log:
         reader, writer = await asyncio.open_connection("127.0.0.1", rig.running.port)
@@ -94,6 +94,7 @@ async def test_a_greeting_and_then_silence_is_cut_in_time(rig: NodeRig) -> None:
         writer.transport.abort()
 
 
+@pytest.mark.attack(20)
 @pytest.mark.parametrize("words", [b"", PREFACE + frame(SETTINGS, 0, 0)], ids=["silent", "polite"])
 async def test_a_whole_handshake_without_a_call_is_cut_in_time(rig: NodeRig, words: bytes) -> None:
     """Even with a paired device's certificate: a connection that asks nothing is of no use."""
@@ -118,6 +119,7 @@ async def proven(client: RawClient) -> None:
     assert await client.end_of(1)
 
 
+@pytest.mark.attack(20)
 @pytest.mark.parametrize("part", ["headers", "data", "frame_header"])
 async def test_a_paired_device_that_dribbles_holds_up_nobody(rig: NodeRig, part: str) -> None:
     phone = throwaway_identity()
@@ -145,6 +147,7 @@ async def test_a_paired_device_that_dribbles_holds_up_nobody(rig: NodeRig, part:
     await others_are_served(rig)
 
 
+@pytest.mark.attack(20)
 async def test_a_revoked_device_cannot_sit_on_its_connection(
     rig: NodeRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-pytestmark = pytest.mark.attack(21)
-
 AT_MOST_S = 2.0
 NEW_PHONES = 3
 
@@ -45,6 +43,7 @@ async def new_phone_is_served(rig: NodeRig) -> None:
     await dialled.channel.close()
 
 
+@pytest.mark.attack(21)
 @pytest.mark.parametrize("source", ["127.0.0.2", "127.0.0.1"], ids=["elsewhere", "phones_own"])
 @pytest.mark.parametrize("kind", ["silent", "hello"])
 async def test_a_paired_phone_connects_in_time_during_a_flood(
@@ -81,6 +80,7 @@ async def silent(port: int, count: int, words: bytes = b"") -> AsyncGenerator[li
         yield held
 
 
+@pytest.mark.attack(21)
 @pytest.mark.parametrize("words", [b"", GOOD[:20], GOOD], ids=["nothing", "half", "greeting"])
 async def test_300_silent_connections_keep_no_new_phone_out(tmp_path: Path, words: bytes) -> None:
     """From the phone's own address, and all still open when it comes."""
@@ -89,6 +89,7 @@ async def test_300_silent_connections_keep_no_new_phone_out(tmp_path: Path, word
             await new_phone_is_served(rig)
 
 
+@pytest.mark.attack(21)
 @pytest.mark.parametrize("door", ["true", "false"])
 async def test_greetings_by_the_hundred_end_no_node(tmp_path: Path, door: str) -> None:
     """They once did: gRPC freed what other handshakes used (see `homing_crypto.credentials`)."""
@@ -101,6 +102,7 @@ async def test_greetings_by_the_hundred_end_no_node(tmp_path: Path, door: str) -
         await node.answers()
 
 
+@pytest.mark.attack(21)
 async def test_without_a_door_silence_does_keep_phones_out(tmp_path: Path) -> None:
     """What the door is for: as many silent connections as gRPC takes, and nobody else gets in."""
     config = dataclasses.replace(LOOPBACK, door=DoorSection(enabled=False))
@@ -109,6 +111,7 @@ async def test_without_a_door_silence_does_keep_phones_out(tmp_path: Path) -> No
             await new_phone_is_served(rig)
 
 
+@pytest.mark.attack(21)
 async def test_a_flood_fills_no_log(tmp_path: Path) -> None:
     """The first of a kind is told at once, all others in one line a minute."""
     settings = DoorSection(waiting=50, waiting_per_address=20)
