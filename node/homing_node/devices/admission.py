@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
 from homing_core.access import Scope
-from homing_core.errors import HomingError, NotFoundError, OverloadedError, RefusedError
+from homing_core.errors import (
+    HomingError,
+    NotFoundError,
+    OverloadedError,
+    RefusedError,
+    UnpairedError,
+)
 from homing_core.generation import Priority
 from homing_core.ids import DeviceId
 from homing_core.nodes import OwnLimits
+from homing_crypto.guard import check_live
 
 from homing_node.devices.budgets import Budgets, check_streams, room_to_write
 from homing_node.devices.ledger_rows import Use
@@ -231,12 +238,13 @@ class Admission:
         """Why it must end: none of its device's keys lets it go on."""
         account, now = ticket.use.account, self._clock.now()
         msg = "this device is not paired with the node any more"
-        error: HomingError = RefusedError(msg, "Ask the node's owner to pair it again.")
+        error: HomingError = UnpairedError(msg, "Ask the node's owner to pair it again.")
         whole = True
         for device in known:
-            if device.owner != account or not device.live(now):
+            if device.owner != account:
                 continue
             try:
+                check_live(device, now)
                 self.over(device)
                 if Scope.INFERENCE not in device.scopes:
                     msg = "this device may not use models on this node any more"
