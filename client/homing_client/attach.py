@@ -229,7 +229,7 @@ def _read_report(data: bytes) -> HomingError | None:
         if report == {}:
             return None
         return error_from_code(str(report["code"]), str(report["what"]), str(report["hint"]))
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return UnavailableError(
             "the resident process ended before it was up", f"Run it by hand: {_START_WITH}"
         )

@@ -229,6 +229,13 @@ def _from_row(row: sqlite3.Row) -> KnownNode:
                 lease_expires_at=row["lease_expires_at"],
             )
         )
-    except (HomingError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (
+        HomingError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RecursionError,  # of JSON
+    ) as error:
         msg = "the entry for this node is damaged"
         raise IntegrityError(msg, "Pair with the node again.") from error

@@ -267,6 +267,13 @@ def _from_row(row: sqlite3.Row) -> PairedDevice:
                 hpke_signature=row["hpke_signature"],
             )
         )
-    except (HomingError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (
+        HomingError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RecursionError,  # of JSON
+    ) as error:
         msg = "the trust store's entry for this device is damaged"
         raise IntegrityError(msg, "It is shut out. Pair the device again.") from error

@@ -173,7 +173,7 @@ class HubSource:
         except (httpx2.HTTPError, OSError) as error:
             msg = f"{_HOST} cannot be reached"
             raise UnavailableError(msg, "Check the connection.") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             msg = f"{_HOST} gave a listing of {repo} that cannot be read"
             raise InvalidDataError(msg, "Check HF_ENDPOINT, and try again later.") from error
         commit = info.sha or ""

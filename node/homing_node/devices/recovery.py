@@ -208,7 +208,15 @@ def _from_json(raw: bytes) -> _Kept:
             and 8 * costs[1] <= costs[2] <= _MOST_MEMORY_KIB
             and made_at >= 0
         )
-    except (ValueError, TypeError, LookupError, AttributeError, binascii.Error) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        OverflowError,  # a number like 1e999
+        RecursionError,
+        binascii.Error,
+    ) as error:
         raise _damaged() from error
     if not sound:
         raise _damaged()
