@@ -33,7 +33,13 @@ def check_head(signed: SignedHead, certificate: CheckedCertificate) -> None:
     if certificate.device_id != signed.node:
         msg = "another key than the node's signed the head of its record"
         raise IntegrityError(msg, "Look at the record on the node: homing-node audit verify.")
-    message = _message(signed.node, signed.head)
+    try:
+        message = _message(signed.node, signed.head)
+    except OverflowError as error:  # a number that no head has
+        msg = "the head of the node's record is malformed"
+        raise IntegrityError(
+            msg, "Look at the record on the node: homing-node audit verify."
+        ) from error
     verify_signature(certificate.public_key, signed.signature, message, "the record's head")
 
 
