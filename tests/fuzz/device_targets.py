@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, time, timedelta
 from functools import cache
@@ -32,10 +33,13 @@ from homing_core.config import parse_config
 from homing_core.errors import HomingError, InvalidDataError
 from homing_core.limit_words import read_hours, read_names, read_until
 from homing_core.provenance import Sensitivity
+from homing_core.testing import FakeClock
+from homing_crypto.testing import MemoryAudit
 from homing_discovery.addresses import parse_hint_address
 from homing_discovery.hints import NODES, decode_txt
 from homing_discovery.records import pointed_name
 from homing_node.config import ENVIRONMENT_PREFIX, NodeConfig
+from homing_node.devices.recovery import Recovery
 from homing_node.door import control
 from homing_node.door.client_hello import MalformedError, NotTlsError, read_client_hello
 from homing_node.door.names import caller_address, visitor
@@ -138,6 +142,25 @@ def _finish(work: Coroutine[Any, Any, object]) -> object:
         return done.value
     msg = "it waits"
     raise AssertionError(msg)
+
+
+@cache
+def _recovery() -> Recovery:
+    return Recovery(_file("recovery.json"), FakeClock(), MemoryAudit())
+
+
+def _recovery_file(data: bytes) -> object:
+    path = _file("recovery.json")
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return asyncio.run(_recovery().state())
+
+
+def _recovery_files() -> list[bytes]:
+    path = _file("made.json")
+    made = Recovery(path, FakeClock(), MemoryAudit())
+    asyncio.run(made.make())
+    return [path.read_bytes()]
 
 
 def _journal_json(data: bytes) -> object:
@@ -263,6 +286,7 @@ TARGETS = [
     of_text(
         "words.until", lambda found: read_until(found, _NOW.timestamp(), UTC), "2026-05-01", "7d"
     ),
+    Target("node.recovery", _recovery_file, seeds=_recovery_files, quick=60),
     Target("journal.json", _journal_json, seeds=lambda: [b'{"name":"note","arguments":{}}']),
     Target("journal.rows", Damaged(_journal, "journal.db"), seeds=lambda: [b"\x07{}"], quick=60),
     Target(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 from fuzz.targets import all_targets
+from structlog.testing import capture_logs
 
 _FOUND = [
     # A nested text in the place of a pairing that was under way: recursion without end.
     ("crypto.claiming", b"homing-code:" + b"[" * 100_000),
     ("crypto.claiming", b"homing-code:" + b'{"a":' * 100_000),
-    # A wheel that names a place before its beginning.
-    (
-        "model.wheel",
-        b"PK\x05\x06\x00\x00\x00\x00\x01\x00\x01\x00\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00",
+    # The same in each column of the databases of devices and of nodes.
+    *(
+        (store, bytes([column]) + b"[" * 5000)
+        for store in ("crypto.trust_store", "crypto.node_book")
+        for column in range(24)
     ),
+    ("node.recovery", b"[" * 2000),
+    ("node.recovery", b'{"salt":"","argon2id":"","iterations":1e999}'),
     # A place, a state or a verdict that there is not, in a row of the journal.
     *(("journal.rows", bytes([column]) + b"\x00") for column in range(40)),
 ]
@@ -21,4 +25,12 @@ _FOUND = [
 
 @pytest.mark.parametrize(("name", "data"), _FOUND)
 def test_it_is_refused_in_our_words(name: str, data: bytes) -> None:
-    all_targets()[name].attempt(data)
+    with capture_logs():
+        all_targets()[name].attempt(data)
+
+
+def test_a_wheel_that_names_a_place_before_its_beginning() -> None:
+    target = all_targets()["model.wheel"]
+    for wheel in target.seeds():
+        for missing in range(1, 8):
+            target.attempt(wheel[missing:])

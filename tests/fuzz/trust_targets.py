@@ -18,6 +18,8 @@ from homing_core.ids import new_approval_id, new_request_id
 from homing_core.testing import FakeClock
 from homing_core.tools import Place
 from homing_crypto.approvals import sign_approval, verify_approval
+from homing_crypto.audit.chain import Draft
+from homing_crypto.audit.store import AuditFile, Filter
 from homing_crypto.certificates import check_certificate, check_pem_certificate
 from homing_crypto.identity import IDENTITY_FILE, DeviceIdentity
 from homing_crypto.identity_file import load_keys
@@ -177,6 +179,20 @@ def _node_book(path: Path) -> Callable[[], object]:
     return read
 
 
+def _audit(path: Path) -> Callable[[], object]:
+    log = AuditFile(path)
+    drafts = [Draft.of(_NOW, "paired", "console", _ann().device_id, {"role": "owner"})] * 3
+    log.append(drafts, _bob(), int(_NOW * 1000))
+
+    def read() -> None:
+        with contextlib.suppress(HomingError):
+            log.check()
+        with contextlib.suppress(HomingError):
+            log.newest(5, Filter())
+
+    return read
+
+
 def _link() -> bytes:
     link = PairingLink((Address("192.168.1.2", 4711),), b"\x01" * 32, new_secret(), int(_NOW))
     return link.to_text().encode()
@@ -220,6 +236,7 @@ TARGETS = [
     Target(
         "crypto.node_book", Damaged(_node_book, "nodes.db"), seeds=lambda: [b"\x04home"], quick=60
     ),
+    Target("crypto.audit", Damaged(_audit, "audit.db"), seeds=lambda: [b"\x02paired"], quick=60),
     Target(
         "crypto.pairing_link",
         lambda data: parse_link(text(data)),
