@@ -16,6 +16,13 @@ _FOUND = [
         for store in ("crypto.trust_store", "crypto.node_book")
         for column in range(24)
     ),
+    # A time zone whose name is too long for a file's.
+    (
+        "file.calendar",
+        b"BEGIN:VCALENDAR\r\nBEGIN:VTODO\r\nDUE;TZID=Europe/B"
+        + b"9" * 400
+        + b":20260304T090000\r\nEND:VTODO\r\nEND:VCALENDAR\r\n",
+    ),
     ("node.recovery", b"[" * 2000),
     ("node.recovery", b'{"salt":"","argon2id":"","iterations":1e999}'),
     # A place, a state or a verdict that there is not, in a row of the journal.

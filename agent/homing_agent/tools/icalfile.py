@@ -74,7 +74,8 @@ def _parse(text: str, path: Path) -> list[Component]:
         raise _damaged(path)
     try:
         calendars = Calendar.from_ical(text, multiple=True)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    # A time zone's name is looked for as a file, and may be no file's name.
+    except (ValueError, LookupError, TypeError, AttributeError, OSError) as error:
         raise _damaged(path) from error
     if not calendars or any(calendar.name != "VCALENDAR" for calendar in calendars):
         raise _damaged(path)
