@@ -34,8 +34,6 @@ from support.phone_process import PhoneRig, phone_rig
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
-pytestmark = pytest.mark.attack(18)
-
 MAY_GROW = 96 << 20
 """Bytes. One message of the largest size, its parts as Python's objects, and what gRPC keeps."""
 WAIT_S = 20.0
@@ -145,6 +143,7 @@ async def caller(
         yield channel
 
 
+@pytest.mark.attack(18)
 async def test_the_main_port_as_each_role(tmp_path: Path, node: LoneNode) -> None:
     before = node.peak_bytes()
     tried: set[str] = set()
@@ -158,6 +157,7 @@ async def test_the_main_port_as_each_role(tmp_path: Path, node: LoneNode) -> Non
     assert node.peak_bytes() - before < MAY_GROW
 
 
+@pytest.mark.attack(18)
 async def test_the_pairing_port_as_a_stranger(tmp_path: Path, node: LoneNode) -> None:
     before = node.peak_bytes()
     words = ("pair", "--json", "--data-dir", tmp_path / "node")
@@ -178,6 +178,7 @@ async def test_the_pairing_port_as_a_stranger(tmp_path: Path, node: LoneNode) ->
     assert node.peak_bytes() - before < MAY_GROW
 
 
+@pytest.mark.attack(18)
 async def test_the_nodes_control_socket(tmp_path: Path, node: LoneNode) -> None:
     before = node.peak_bytes()
     paths = program_paths("homing-node", "node", tmp_path / "node", environ={})
@@ -189,6 +190,7 @@ async def test_the_nodes_control_socket(tmp_path: Path, node: LoneNode) -> None:
     assert node.peak_bytes() - before < MAY_GROW
 
 
+@pytest.mark.attack(18)
 async def test_the_phones_socket(tmp_path: Path) -> None:
     async with phone_rig(tmp_path) as rig, rig.scripted() as resident:
         pid = resident.process.pid

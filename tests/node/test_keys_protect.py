@@ -159,6 +159,18 @@ async def test_the_keyring(rig: Rig) -> None:
     assert "no keyring" in without.err
 
 
+async def test_a_rotation_leaves_the_keys_as_protected_as_they_were(rig: Rig) -> None:
+    await finished(*rig.by(rig.words), env=rig.env)
+    async with started(*rig.run, env=rig.given) as running:
+        await running.event("up")
+        words = ("keys", "rotate", "--json", "--data-dir", rig.folder / "d")
+        rotated = await finished(*words, env=rig.env)
+        assert rotated.status == 0, rotated.err
+        node = json.loads(rotated.out.splitlines()[-1])
+    assert b"PRIVATE" not in rig.key_file.read_bytes()
+    assert rig.device(WORDS) in json.dumps(node)
+
+
 async def test_copies_of_the_keys_are_pointed_out(rig: Rig) -> None:
     rig.device()
     copy = rig.key_file.with_name("identity.json.bak")
