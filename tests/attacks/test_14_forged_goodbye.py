@@ -17,7 +17,7 @@ from homing_discovery.hints import instance_token
 from support.mdns import Stranger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from support.household import Household
 
@@ -32,7 +32,7 @@ def token_of(home: Household) -> str:
 
 
 @contextlib.contextmanager
-def goodbyes(token: str) -> Iterator[None]:
+def goodbyes(token: str) -> Generator[None]:
     """They never cease, from before a block to its end."""
     enough, many = threading.Event(), threading.Event()
 
