@@ -1,4 +1,4 @@
-"""The front door: a small process before gRPC that owns accepting (docs/adr/0019-front-door.md).
+"""The front door: a small process before gRPC that owns accepting (docs/adr/0013-front-door.md).
 
     front_door      the node's side: keeps the process, tells it who proved itself
     __main__        the process: `python -m homing_node.door`
