@@ -149,6 +149,7 @@ def _parse(content: bytes, path: Path) -> tuple[StoredKeys, int]:
         KeyError,
         AttributeError,
         RecursionError,
+        OverflowError,  # a time that is no number of seconds
         UnsupportedAlgorithm,
     ) as error:
         raise _damaged(path) from error

@@ -23,6 +23,9 @@ _FOUND = [
         + b"9" * 400
         + b":20260304T090000\r\nEND:VTODO\r\nEND:VCALENDAR\r\n",
     ),
+    # A count that no floating-point number holds.
+    ("upstream.counts", b'{"prompt_tokens": ' + b"9" * 400 + b"}"),
+    ("upstream.counts", b'{"usage": {"prompt_tokens": ' + b"9" * 400 + b"}}"),
     ("node.recovery", b"[" * 2000),
     ("node.recovery", b'{"salt":"","argon2id":"","iterations":1e999}'),
     # A place, a state or a verdict that there is not, in a row of the journal.

@@ -161,7 +161,7 @@ def _delay_ms(header: str) -> int:
         return min(int(float(word) * 1000), _MAX_DELAY_MS)
     try:
         when = parsedate_to_datetime(word)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return 0
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     left = (when - datetime.now(UTC)).total_seconds() * 1000

@@ -47,7 +47,9 @@ def text_of(value: object) -> str:
 
 def count_of(value: object) -> int:
     """A whole number from 0 up; 0 for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    if isinstance(value, float) and not math.isfinite(value):
         return 0
     return min(max(int(value), 0), _MAX_COUNT)
 
