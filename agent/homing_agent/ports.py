@@ -65,11 +65,13 @@ class Need:
         sensitivity: the strictest class among everything that would be sent.
         prompt_tokens: estimated length of the prompt.
         thinking: whether the model should think first.
+        avoid: nodes that failed at this just now.
     """
 
     sensitivity: Sensitivity = Sensitivity.HOME_ONLY
     prompt_tokens: int = 0
     thinking: bool = False
+    avoid: frozenset[DeviceId] = frozenset()
 
 
 class Homes(Protocol):

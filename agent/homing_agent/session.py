@@ -121,13 +121,16 @@ class Session:
                 return self._state.answered(self._runner.steps)
             turn = Turn(error=InvalidDataError("the model said nothing", "Say it in other words."))
         if turn.error is not None:
-            return await self._model_failed(turn.error, turn.text if not turn.calls else "")
+            return await self._model_failed(turn, turn.error)
         return await self._run_calls(turn)
 
-    async def _model_failed(self, error: HomingError, begun: str) -> FinalAnswer | None:
+    async def _model_failed(self, turn: Turn, error: HomingError) -> FinalAnswer | None:
         """Go on elsewhere, if there is somewhere to go on, from the text that has arrived."""
+        nothing_came = not turn.text and not turn.calls
+        if nothing_came and await self._state.try_another(error):
+            return None
         if self._state.remote is not None:
-            self._state.lose_home(error, begun)
+            self._state.lose_home(error, turn.text if not turn.calls else "")
             point = Point.START
         else:
             self._state.fail(f"the phone's model failed: {error.what}", error, engine=True)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from homing_core.generation import TokenSignals
-    from homing_core.ids import ConversationId
+    from homing_core.ids import ConversationId, DeviceId
     from homing_core.messages import Message
     from homing_core.tools import ToolSpec
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from homing_agent.ports import Remote
     from homing_agent.request import AskInput, ToolStep
     from homing_agent.routing.decisions import Decision
+
+_TO_PEER = "no home can answer it now, and it may go to a peer"
 
 
 class RequestState:
@@ -86,6 +88,7 @@ class RequestState:
         self._settled = 0
         self._reach = Reach.UNKNOWN
         self._home_problem = ""
+        self._failed_nodes: set[DeviceId] = set()
         self._reason = ""
         self._confidence = UNKNOWN_CONFIDENCE
         self._numbers: Mapping[str, float] = {}
@@ -163,11 +166,27 @@ class RequestState:
             self._announced = route
             self.emit(route)
 
+    async def try_another(self, error: HomingError) -> bool:
+        """Move a step, of which nothing has come yet, from a node that failed to the next one."""
+        failed = self.remote
+        if failed is None or not error.retryable:
+            return False
+        self._failed_nodes.add(failed.node)
+        try:
+            remote = await self._pick()
+        except HomingError:
+            return False
+        self.emit(Note(f"{failed.name} could not answer: {error.what}; {remote.name} is asked"))
+        self._take_to(remote, self._reason)
+        return True
+
     def lose_home(self, error: HomingError, begun: str) -> None:
         """The node is gone for good: the phone goes on, from the text that the node began."""
         gone = isinstance(error, UnavailableError)
         verb = "stopped answering" if gone else "could not answer"
-        self._home_problem = f"home {verb}: {error.what}"
+        peer = self.remote is not None and self.remote.place is Place.PEER
+        who = self.remote.name if self.remote is not None and peer else "home"
+        self._home_problem = f"{who} {verb}: {error.what}"
         self._reach = Reach.UNREACHABLE
         self.remote = None
         self.begun = begun
@@ -325,26 +344,36 @@ class RequestState:
         return decision
 
     async def _go_home(self, reason: str) -> bool:
+        try:
+            remote = await self._pick()
+        except HomingError as error:
+            return self._no_home(error)
+        self._take_to(remote, reason)
+        return True
+
+    async def _pick(self) -> Remote:
         limits = self.parts.limits
         need = Need(
             sensitivity=sensitivity_of(self.messages),
             prompt_tokens=estimate_tokens(self.messages),
             thinking=self.asked.thinking,
+            avoid=frozenset(self._failed_nodes),
         )
         try:
             async with asyncio.timeout(limits.pick_s):
-                remote = await self.parts.homes.pick(need)
+                return await self.parts.homes.pick(need)
         except TimeoutError:
-            return self._no_home(UnavailableError(f"no node answered within {limits.pick_s:g} s"))
-        except HomingError as error:
-            return self._no_home(error)
+            msg = f"no node answered within {limits.pick_s:g} s"
+            raise UnavailableError(msg) from None
+
+    def _take_to(self, remote: Remote, reason: str) -> None:
         self.remote = remote
         self._reach = Reach.THERE
-        self._reason = reason
+        peer = remote.place is Place.PEER and _TO_PEER not in reason
+        self._reason = f"{reason}; {_TO_PEER}" if peer else reason
         self._first_token = None
         del self._made[self._settled :]
         self.announce()
-        return True
 
     def _no_home(self, error: HomingError) -> bool:
         self._reach = Reach.UNREACHABLE

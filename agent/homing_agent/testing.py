@@ -53,6 +53,7 @@ class FakeRemote:
         name: the node's name.
         place: `HOME` or `PEER`.
         model: the model's name.
+        node: the node's device id.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class FakeRemote:
         name: str = "home",
         place: Place = Place.HOME,
         model: str = "home-model",
+        node: DeviceId = FAKE_NODE,
     ) -> None:
         """Keep the scripts."""
         self.requests: list[GenerateRequest] = []
@@ -70,11 +72,12 @@ class FakeRemote:
         self._name = name
         self._place = place
         self._model = model
+        self._node = node
 
     @property
     def node(self) -> DeviceId:
         """As in `Remote`."""
-        return FAKE_NODE
+        return self._node
 
     @property
     def name(self) -> str:
@@ -123,6 +126,7 @@ class FakeHomes:
         remote: the node; None means that none can be reached.
         problem: why not.
         delay: waited for before answering, if given.
+        peer: the next node, for what the first is to be avoided for.
     """
 
     def __init__(
@@ -130,9 +134,11 @@ class FakeHomes:
         remote: FakeRemote | None = None,
         problem: str = "no home is paired",
         delay: asyncio.Event | None = None,
+        peer: FakeRemote | None = None,
     ) -> None:
         """Keep them."""
         self.remote = remote
+        self.peer = peer
         self.needs: list[Need] = []
         self._problem = problem
         self._delay = delay
@@ -142,9 +148,10 @@ class FakeHomes:
         self.needs.append(need)
         if self._delay is not None:
             await self._delay.wait()
-        if self.remote is None:
-            raise UnavailableError(self._problem)
-        return self.remote
+        for remote in (self.remote, self.peer):
+            if remote is not None and remote.node not in need.avoid:
+                return remote
+        raise UnavailableError(self._problem)
 
 
 class FakeConsent:

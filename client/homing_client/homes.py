@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from homing_agent.ports import Need
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
+    from homing_core.nodes import NodeInfo
     from homing_crypto.nodes import KnownNode, NodeBook
     from homing_discovery.boundaries import Browser
 
@@ -84,6 +85,8 @@ class HomeLinks:
     async def pick(self, need: Need) -> HomeRemote:
         """The first node, home before peers, that answers and may have the data.
 
+        One that says that it has nothing to answer with now comes after those that have.
+
         Raises:
             UnavailableError: none does; says why.
             UnpairedError: the only one does not know this phone any more.
@@ -98,6 +101,10 @@ class HomeLinks:
             hint = "On the home computer: homing-node pair. Then here: homing pair LINK"
             raise UnavailableError(msg, hint)
         allowed = [link for link in links if _may_have(link.node, need.sensitivity)]
+        allowed = [link for link in allowed if link.node.id not in need.avoid]
+        if not allowed and need.avoid:
+            msg = "no other node may have this"
+            raise UnavailableError(msg, "Try again.")
         if not allowed:
             msg = "this may not go to a peer, and no home node is paired"
             hint = "Pair with a home node, or let it travel: --sensitivity trusted_peers"
@@ -106,16 +113,22 @@ class HomeLinks:
             asyncio.ensure_future(link.verify(self._settings.reach_seconds)) for link in allowed
         ]
         reasons: list[HomingError] = []
+        unready: list[HomeRemote] = []
         try:
             for link, check in zip(allowed, checks, strict=True):
                 try:
-                    return self._remote(link, await check)
+                    remote = self._remote(link, await check)
+                    if _can_answer(remote.model, check.result().info):
+                        return remote
+                    unready.append(remote)
                 except HomingError as error:
                     reasons.append(error)
         finally:
             for check in checks:
                 check.cancel()
             await asyncio.gather(*checks, return_exceptions=True)
+        if unready:
+            return unready[0]  # the node itself says best why it cannot
         raise reasons[0]
 
     async def links(self) -> tuple[NodeLink, ...]:
@@ -197,6 +210,13 @@ def _readable(texts: Iterable[str]) -> tuple[Address, ...]:
         with contextlib.suppress(InvalidDataError):
             found.append(parse_address(text, error=InvalidDataError))
     return tuple(found)
+
+
+def _can_answer(model: str, info: NodeInfo) -> bool:
+    """Whether a node's own words leave hope: a model, and something left of our limits there."""
+    own = info.own
+    spent = own.limits.tokens_per_day > 0 and own.tokens_left <= 0
+    return bool(model) and not spent and not own.opens_in_s
 
 
 def _may_have(node: KnownNode, sensitivity: Sensitivity) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from contextlib import aclosing
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from homing_agent.conversation import content_hash
@@ -25,9 +26,15 @@ from homing_agent.testing import (
 )
 from homing_agent.tool import ToolOutput
 from homing_core.approvals import Verdict
-from homing_core.errors import ConflictError, OverloadedError, RefusedError, UnavailableError
+from homing_core.errors import (
+    ConflictError,
+    InvalidDataError,
+    OverloadedError,
+    RefusedError,
+    UnavailableError,
+)
 from homing_core.generation import Done, Failed, FinishReason, TextDelta, Thinking, ThinkingDelta
-from homing_core.ids import new_conversation_id, new_generation_id
+from homing_core.ids import DeviceId, new_conversation_id, new_generation_id
 from homing_core.messages import Role, ToolResultPart
 from homing_core.provenance import Sensitivity, Trust
 from homing_core.tools import EffectClass, Place
@@ -46,12 +53,16 @@ from support.agent_world import (
     text,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 HOME = RoutePreference.HOME
 PHONE = RoutePreference.PHONE
+PEER_NODE = DeviceId("f" * 64)
 READ = replace(fake_spec("look", EffectClass.READ, idempotent=True), output_trust=Trust.TRUSTED)
 
 
-def notes(events: list[object]) -> list[str]:
+def notes(events: Sequence[object]) -> list[str]:
     return [event.text for event in events if isinstance(event, Note)]
 
 
@@ -253,6 +264,38 @@ async def test_a_home_that_fails_before_a_word_leaves_the_answer_to_the_phone(
     assert seen.answer.place is Place.PHONE
     assert seen.answer.exit_status == 0
     assert seen.answer.reason.startswith(("home stopped answering", "home could not answer"))
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [(UnavailableError("its model is down"),), (Failed.from_error(OverloadedError("full")),)],
+)
+async def test_a_home_that_fails_before_a_word_leaves_the_answer_to_a_peer(trouble: Script) -> None:
+    peer = FakeRemote([text("A peer says this.")], name="Gina", place=Place.PEER, node=PEER_NODE)
+    world = World(PlayedEngine([]))
+    world.homes = FakeHomes(FakeRemote([trouble], name="Attic"), peer=peer)
+    seen = await ask(world.agent(), question(route=HOME))
+    answer = seen.answer
+    assert (answer.text, answer.place, answer.node) == ("A peer says this.", Place.PEER, "Gina")
+    assert "no home can answer it now, and it may go to a peer" in answer.reason
+    assert any("Attic could not answer" in note and "Gina" in note for note in notes(seen.events))
+
+
+async def test_what_both_a_home_and_a_peer_fail_at_is_for_the_phone() -> None:
+    peer = FakeRemote([(UnavailableError("away"),)], place=Place.PEER, node=PEER_NODE, name="Gina")
+    world = World(PlayedEngine([text("The phone can say this.")]))
+    world.homes = FakeHomes(FakeRemote([(UnavailableError("down"),)]), peer=peer)
+    seen = await ask(world.agent(), question(route=HOME))
+    assert (seen.answer.place, seen.answer.text) == (Place.PHONE, "The phone can say this.")
+    assert seen.answer.reason.startswith("Gina stopped answering: away")
+
+
+async def test_a_refusal_of_home_is_not_carried_to_a_peer() -> None:
+    peer = FakeRemote([text("A peer says this.")], place=Place.PEER, node=PEER_NODE)
+    world = World(PlayedEngine([text("The phone can say this.")]))
+    world.homes = FakeHomes(FakeRemote([(InvalidDataError("unreadable"),)]), peer=peer)
+    seen = await ask(world.agent(), question(route=HOME))
+    assert (seen.answer.place, peer.requests) == (Place.PHONE, [])
 
 
 async def test_a_home_lost_amid_the_text_is_gone_on_from_by_the_phone() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import socket
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from homing_agent.ports import Need
 from homing_client.config import HomeSection
+from homing_core.access import Limits
 from homing_core.addresses import parse_address
 from homing_core.errors import HomingError, IntegrityError, UnavailableError, UnpairedError
+from homing_core.nodes import OwnLimits
 from homing_core.provenance import Sensitivity
 from homing_core.tools import Place
 from homing_crypto.testing import throwaway_identity
@@ -82,6 +84,34 @@ async def test_a_peer_stands_in_for_a_home_that_is_away_if_the_data_may_go_there
             remote = await within(links.pick(Need(open_enough)))
             assert (remote.name, remote.place) == ("friend", Place.PEER)
         assert isinstance(await refused(links, Need(Sensitivity.HOME_ONLY)), UnavailableError)
+
+
+@pytest.mark.parametrize(
+    "unready",
+    [
+        {"models": (), "default_model": ""},
+        {"own": OwnLimits(Limits(tokens_per_day=100), tokens_left=0)},
+        {"own": OwnLimits(opens_in_s=60)},
+    ],
+)
+async def test_a_home_with_nothing_to_answer_with_comes_after_a_peer_that_has(
+    phone: DeviceIdentity, home: FakeHome, friend: FakeHome, unready: dict[str, Any]
+) -> None:
+    home.info = dataclasses.replace(home.info, **unready)
+    async with home_links(phone, home.known(), friend.known(place=Place.PEER)) as (links, _):
+        assert (await within(links.pick(Need(Sensitivity.TRUSTED_PEERS)))).name == "friend"
+        assert (await within(links.pick(Need(Sensitivity.HOME_ONLY)))).name == "den"
+
+
+async def test_a_node_that_just_failed_is_not_asked_again(
+    phone: DeviceIdentity, home: FakeHome, friend: FakeHome
+) -> None:
+    failed = frozenset({home.info.id})
+    async with home_links(phone, home.known(), friend.known(place=Place.PEER)) as (links, _):
+        remote = await within(links.pick(Need(Sensitivity.TRUSTED_PEERS, avoid=failed)))
+        assert remote.name == "friend"
+        error = await refused(links, Need(Sensitivity.HOME_ONLY, avoid=failed))
+        assert "no other node" in error.what
 
 
 async def test_what_is_the_phones_own_leaves_it_never(
