@@ -10,39 +10,53 @@ from support.commands import ROOT, project_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PAGE = ROOT / "docs" / "attacks.md"
-MARK = "pytest.mark.attack"
+MARK = re.compile(r"pytest\.mark\.attack(?:\((\d+)\))?")
+NUMBERED = range(1, 27)
+"""The attacks that have to be tried, whatever else is."""
 
 
-def named() -> set[str]:
-    """Every test that the page names."""
-    return set(re.findall(r"`(tests/[\w/]+\.py::\w+)`", PAGE.read_text("utf-8")))
+def rows() -> Iterator[tuple[int, set[str]]]:
+    """Each row's number, 0 for none, and the tests that it names."""
+    for line in PAGE.read_text("utf-8").splitlines():
+        if match := re.match(r"\| ?(\d*) ?\| ", line):
+            yield int(match[1] or 0), set(re.findall(r"`(tests/[\w/]+\.py::[\w:]+)`", line))
 
 
-def marked() -> set[str]:
-    """Every test that tries an attack."""
-    return {name for path in project_files("tests/*.py") for name in marked_in(path)}
+def marked() -> dict[str, int]:
+    """Every test that tries an attack, with the attack's number; 0 for none."""
+    found: dict[str, int] = {}
+    for path in project_files("tests/*.py"):
+        tree = ast.parse((ROOT / path).read_text("utf-8"))
+        # A mark for a whole module would hide from this page which of its tests are attacks.
+        assigned = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign)]
+        assert not [line for line in assigned if line.startswith("pytestmark") and "attack" in line]
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        for prefix, body in (("", tree.body), *((f"{one.name}::", one.body) for one in classes)):
+            for node in body:
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    for decorator in node.decorator_list:
+                        if match := MARK.fullmatch(ast.unparse(decorator)):
+                            found[f"{path.as_posix()}::{prefix}{node.name}"] = int(match[1] or 0)
+    return found
 
 
-def marked_in(path: Path) -> Iterator[str]:
-    for node in ast.parse((ROOT / path).read_text("utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-            ast.unparse(decorator).startswith(MARK) for decorator in node.decorator_list
-        ):
-            yield f"{path.as_posix()}::{node.name}"
-
-
-def test_every_attack_that_the_page_names_is_tried() -> None:
-    assert named() - marked() == set()
-
-
-def test_every_attack_that_is_tried_is_on_the_page() -> None:
-    assert marked() - named() == set()
+def test_the_page_and_the_tests_name_the_same_attacks() -> None:
+    named = {test for _, tests in rows() for test in tests}
+    assert named - marked().keys() == set()
+    assert marked().keys() - named == set()
 
 
 def test_no_attack_is_without_a_test() -> None:
-    rows = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| |")]
-    assert rows
-    assert [row for row in rows if "`tests/" not in row] == []
+    assert [number for number, tests in rows() if not tests] == []
+
+
+def test_each_numbered_attack_is_tried_under_its_number() -> None:
+    found = marked()
+    for number, tests in rows():
+        if number:
+            assert {found[test] for test in tests} & {number}, f"row {number}: {tests}"
+    tried = {number for number, _ in rows()}
+    assert set(NUMBERED) <= tried
+    assert set(NUMBERED) <= set(found.values())
