@@ -5,6 +5,9 @@ the device vouches for names its account and stays as it is. The old key goes on
 until the device says that the new one works. A rotation never raises what a device may do, and a
 key that has a successor names no other: whoever finds an old phone cannot make itself a key that
 outlives the overlap.
+
+A device that is here on another node's word replaces no key here: its home tells this node of the
+new one, and takes back the old. So a home's withdrawal always reaches all that came from its word.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ def rotated(
 
     Raises:
         NotFoundError: the old key is unknown.
-        RefusedError: it is revoked, or its time is over.
+        RefusedError: it is revoked, its time is over, or another node vouches for it.
         ConflictError: it has another successor already, or the new key is another device's.
         OverloadedError: too many rotations in one overlap.
     """
@@ -74,7 +77,14 @@ def rotated(
     if not old.live(now) or any(key.revoked_at for key in keys):
         msg = "this device was shut out and cannot replace its key"
         raise RefusedError(msg, "Ask the node's owner to pair it again.")
+    if any(key.introduced_by for key in keys):
+        raise _a_homes()
     existing = by_id.get(new.id)
+    if existing is not None and existing.introduced_by and not existing.revoked_at:
+        existing = None  # its home was faster; but it was paired here itself
+    if any(device.account == new.id for device in known):
+        msg = "the new key is known here already, as another device's first one"
+        raise ConflictError(msg, "Rotate the key again.")
     if existing is not None:
         if existing.owner != old.owner or existing.retires_at:
             msg = "the new key is known here already, and not as this device's next one"
@@ -104,9 +114,16 @@ def rotated(
 
 
 def finished(known: Iterable[PairedDevice], new_id: DeviceId) -> Rewrite:
-    """The new key works: the earlier ones of its device are over. Repeating it changes nothing."""
+    """The new key works: the earlier ones of its device are over. Repeating it changes nothing.
+
+    Raises:
+        RefusedError: another node vouches for the device.
+    """
     devices = tuple(known)
-    account = next((device.owner for device in devices if device.id == new_id), None)
+    caller = next((device for device in devices if device.id == new_id), None)
+    if caller is not None and caller.introduced_by:
+        raise _a_homes()
+    account = caller.owner if caller else None
     return Rewrite(
         put=tuple(
             replace(device, retires_at=RETIRED)
@@ -114,3 +131,8 @@ def finished(known: Iterable[PairedDevice], new_id: DeviceId) -> Rewrite:
             if device.owner == account and device.retires_at > RETIRED and device.id != new_id
         )
     )
+
+
+def _a_homes() -> RefusedError:
+    msg = "this device is here on its home's word: its home tells this node of a new key"
+    return RefusedError(msg, "Replace the key at home; this node hears of it from there.")

@@ -4,31 +4,23 @@ Only a node that was paired here itself, as a peer, may introduce devices: whom 
 introduce others, whatever it says. An introduced device is a guest, may do no more than the home's
 own entry and this node's owner allow, and never takes the place of a device that was paired here,
 that another home vouches for now, or that was revoked here.
-
-A device whose home took its word back stays in the list for a day with its lease ended, so that a
-home cannot bring more devices in a day than it may have at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from homing_core.access import DeviceRole, Scope
-from homing_core.errors import HomingError, OverloadedError, RefusedError, UnpairedError
+from homing_core.errors import RefusedError, UnpairedError
 from homing_core.limits import stricter
 
 from homing_crypto.certificates import check_certificate
-from homing_crypto.devices import PairedDevice, Rewrite, merged
-from homing_crypto.introductions import (
-    MAX_LEASE_S,
-    PASSABLE,
-    Introduction,
-    verify_introduction,
-)
+from homing_crypto.devices import PairedDevice, merged
+from homing_crypto.introductions import PASSABLE, Introduction, verify_introduction
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from homing_core.ids import DeviceId
 
@@ -48,23 +40,6 @@ class Terms:
     scopes: frozenset[Scope] = PASSABLE
     most_devices: int = 64
     accept: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Taken(Rewrite):
-    """What came of a push.
-
-    Attributes:
-        accepted: devices that are known now, as they are stored.
-        fresh: those of them that could not come in before.
-        refused: who was not taken, and why.
-        serial: the highest that this home has sent.
-    """
-
-    accepted: tuple[PairedDevice, ...] = ()
-    fresh: tuple[PairedDevice, ...] = ()
-    refused: tuple[tuple[DeviceId, HomingError], ...] = ()
-    serial: int = 0
 
 
 def may_introduce(home: PairedDevice | None, now: float) -> bool:
@@ -179,68 +154,3 @@ def accept(
         msg = "this device's time on this node is over"
         raise UnpairedError(msg, "Ask this node's owner to extend it.")
     return stored
-
-
-def take(
-    introductions: Iterable[Introduction],
-    caller: DeviceId,
-    everyone: Collection[PairedDevice],
-    now: float,
-    terms: Terms,
-) -> Taken:
-    """Decide on a push, whole; for `TrustStore.rewrite`.
-
-    Args:
-        introductions: from outside.
-        caller: the home's key.
-        everyone: all that this node knows.
-        now: wall time here, seconds since the epoch.
-        terms: what this node's owner allows.
-
-    Raises:
-        UnpairedError: the caller is not known.
-    """
-    home = find_home(caller, everyone)
-    stale = tuple(device.id for device in everyone if _forgettable(device, now))
-    known = {device.id: device for device in everyone if device.id not in stale}
-    counted = {one.id for one in known.values() if home.vouches_for(one)}
-    counted -= {one.id for one in known.values() if one.revoked_at}
-    accepted: dict[DeviceId, PairedDevice] = {}
-    fresh: dict[DeviceId, PairedDevice] = {}
-    refused: list[tuple[DeviceId, HomingError]] = []
-    for one in introductions:
-        before = known.get(one.device_id)
-        try:
-            if before is None and len(counted) >= terms.most_devices:
-                raise _too_many(terms.most_devices)
-            stored = accept(one, home, before, now, terms)
-        except HomingError as error:
-            refused.append((one.device_id, error))
-            continue
-        accepted[stored.id] = stored
-        if stored.introduced_by:
-            counted.add(stored.id)
-        if before is None or not before.live(now):
-            fresh[stored.id] = stored
-    serial = max([home.serial, *(one.serial for one in accepted.values() if one.introduced_by)])
-    put = [one for one in accepted.values() if one != known.get(one.id)]
-    if serial > home.serial:
-        put.append(replace(home.entry, serial=serial))
-    return Taken(
-        tuple(put),
-        stale,
-        accepted=tuple(accepted.values()),
-        fresh=tuple(fresh.values()),
-        refused=tuple(refused),
-        serial=serial,
-    )
-
-
-def _forgettable(device: PairedDevice, now: float) -> bool:
-    lapsed = device.lease_expires_at <= now - MAX_LEASE_S
-    return bool(device.introduced_by) and not device.revoked_at and lapsed
-
-
-def _too_many(most: int) -> OverloadedError:
-    msg = f"this node takes {most} devices of one home in a day"
-    return OverloadedError(msg, "Its owner can allow more: [peers] max_devices.")

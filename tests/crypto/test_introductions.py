@@ -23,8 +23,9 @@ from homing_crypto.introductions import (
     next_serial,
     verify_introduction,
 )
+from homing_crypto.pushes import Taken, take
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
-from homing_crypto.vouching import Taken, Terms, take
+from homing_crypto.vouching import Terms
 from homing_crypto.withdrawals import Ended, tighten, withdraw
 from hypothesis import given
 from hypothesis import strategies as st

@@ -130,8 +130,6 @@ def test_the_new_key_has_what_the_old_one_had_and_nothing_more(
     before = dataclasses.replace(
         paired_device(OLD, DeviceRole.GUEST, name="Ada"),
         limits=Limits(tokens_per_day=7),
-        lease_expires_at=int(clock.now()) + 60,
-        introduced_by=ELSEWHERE.device_id,
         serial=4,
     )
     store.add(before)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from homing_agent.runtime.logs import get_logger
 from homing_core.errors import OverloadedError, UnpairedError
 from homing_crypto.audit.records import NODE, AuditKind
-from homing_crypto.vouching import Taken, Terms, take
+from homing_crypto.pushes import Taken, take
 from homing_crypto.withdrawals import Ended, tighten, withdraw
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from homing_crypto.devices import PairedDevice
     from homing_crypto.guard import Caller
     from homing_crypto.introductions import Introduction
+    from homing_crypto.vouching import Terms
 
     from homing_node.devices.desk import DeviceDesk, Work
 
@@ -133,8 +134,9 @@ class Homes:
         error: HomingError,
     ) -> Ended:
         async def then(ended: Ended) -> bool:
+            for account in ended.idle:
+                await self._work.end(account, error)
             for device in ended.ended:
-                await self._work.end(device.owner, error)
                 self._audit.record(AuditKind.WITHDRAWN, actor=actor, device=device.id)
             return bool(ended.ended)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from homing_core.errors import HomingError
-    from homing_crypto.vouching import Taken
+    from homing_crypto.pushes import Taken
 
 _MOST: Final = MAX_DEVICES
 
