@@ -25,7 +25,7 @@ from homing_discovery.announcer import ZeroconfAnnouncer
 from homing_discovery.hints import PAIRING, Announcement, random_token
 
 from homing_node.addresses import dialable
-from homing_node.audit import open_audit
+from homing_node.audit import broken_record, open_audit
 from homing_node.background import end, sweep, tell_health
 from homing_node.describe import NodeFacts
 from homing_node.devices.checks import CallChecks
@@ -122,6 +122,7 @@ class RunningNode:
         desk: changes that.
         keys: its own.
         peers: homes whose devices it takes, and its peers.
+        record_broken: what is wrong with its audit log; empty if it was whole at the start.
     """
 
     facts: NodeFacts
@@ -133,6 +134,7 @@ class RunningNode:
     desk: DeviceDesk
     keys: NodeKeys
     peers: PeerParts
+    record_broken: str = ""
 
 
 def node_name(config: NodeConfig) -> str:
@@ -303,7 +305,16 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             stack.push_async_callback(end, asyncio.create_task(work))
         _log.info("node.up", node=facts.id, port=port, version=facts.version)
         yield RunningNode(
-            facts, port, addresses, models, generations, store, devices.desk, keys, peers
+            facts,
+            port,
+            addresses,
+            models,
+            generations,
+            store,
+            devices.desk,
+            keys,
+            peers,
+            record_broken=await broken_record(audit),
         )
         await health.set(serving=False)
         _log.info("node.stopping", running=generations.running())

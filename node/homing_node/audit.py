@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from homing_crypto.audit.log import SqliteAudit
@@ -48,3 +49,9 @@ def open_audit(
         detail={CERTIFICATE: identity.certificate.sha256.hex(), **facts},
     )
     return audit
+
+
+async def broken_record(audit: SqliteAudit) -> str:
+    """What the record was found to lack at this start, for a person; empty if it is whole."""
+    found = await asyncio.to_thread(audit.looked_back)
+    return found.why if found else ""

@@ -301,3 +301,44 @@ def test_tools_and_approvals_leave_no_argument(kind: str, path: Path) -> None:
     assert (facts[0]["tool"], facts[0]["outcome"]) == ("lights.off", "done")
     assert (facts[1]["verdict"], facts[1]["step"]) == ("deny", 2)
     assert hidden not in repr(facts)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("DELETE FROM entries WHERE seq > 4", "the log ends at 4, but its head says 6"),
+        ("DELETE FROM head", "its signed head is missing"),
+        ("DELETE FROM entries", "its tail was cut"),
+        ("UPDATE entries SET actor = 'node' WHERE seq = 3", "entry 3 was altered"),
+        ("UPDATE head SET certificate = x'3000'", "head of the audit log is damaged"),
+    ],
+)
+def test_a_cut_does_not_heal_when_the_record_goes_on(
+    audit: SqliteAudit, path: Path, script: str, words: str
+) -> None:
+    """What a start found wrong is noted once, and told by every check from then on."""
+    note(audit, 6)
+    audit.close()
+    alter(path, script)
+    for _ in range(3):
+        again = SqliteAudit(path, FakeClock(), lambda: IDENTITY)
+        told = again.looked_back()
+        note(again, 2)
+        found = again.file.check()
+        gaps = again.file.newest(9, Filter(("gap",)))
+        again.close()
+        assert told is not None
+        assert words in told.why
+        assert isinstance(found, Broken)
+        assert words in found.why
+        assert len(gaps) == 1
+
+
+def test_a_whole_record_goes_on_without_a_word(audit: SqliteAudit, path: Path) -> None:
+    note(audit, 3)
+    audit.close()
+    again = SqliteAudit(path, FakeClock(), lambda: IDENTITY)
+    assert again.looked_back() is None
+    assert again.file.end()[0] == 3
+    again.close()

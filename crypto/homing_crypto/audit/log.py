@@ -17,7 +17,8 @@ from homing_core.errors import HomingError, IntegrityError
 
 from homing_crypto.audit.chain import Draft
 from homing_crypto.audit.records import NODE, AuditKind
-from homing_crypto.audit.store import AuditFile
+from homing_crypto.audit.store import AuditFile, Filter
+from homing_crypto.audit.verify import BROKEN, OTHER_KEY, Broken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +38,7 @@ MOST_ENTRIES: Final = 500_000
 KEEP_LEAST: Final = 10_000
 """So many stay, however old: a clock that jumps ahead must not empty the record."""
 _BATCH: Final = 200
+_GAPS: Final = 100
 _RETRY_S: Final = (0.5, 2.0, 10.0)
 _PRUNE_EVERY: Final = 1000
 _DAY_MS: Final = 86_400_000
@@ -81,6 +83,8 @@ class SqliteAudit:
         self._closing = False
         self._since_pruning = _PRUNE_EVERY
         self._listeners: list[Callable[[], None]] = []
+        self._looked_back = threading.Event()
+        self._found: Broken | None = None
         self._thread = threading.Thread(target=self._write_all, name="audit", daemon=True)
         self._thread.start()
         if aside:
@@ -121,6 +125,11 @@ class SqliteAudit:
             mine = self._taken
             return self._news.wait_for(lambda: self._written >= mine, timeout_s)
 
+    def looked_back(self) -> Broken | None:
+        """What is wrong with the record as this start found it; waits until that is known."""
+        self._looked_back.wait()
+        return self._found
+
     @property
     def lost(self) -> int:
         """How many entries could not be taken and are not yet counted in a GAP."""
@@ -141,7 +150,34 @@ class SqliteAudit:
             _log.error("audit.lost", count=len(self._waiting) + self._lost)
         self.file.close()
 
+    def _look_back(self) -> None:
+        """Before anything is added, which would sign a cut record's end as if it were the end."""
+        try:
+            found = self.file.check()
+            if not isinstance(found, Broken):
+                return
+            self._found = found
+            _log.error("audit.broken", seq=found.seq, why=found.why)
+            if found.noted or self._is_known(found):
+                return
+            now, detail = self._clock.now(), {BROKEN: found.why}
+            note = Draft.of(now, AuditKind.GAP.value, NODE, detail=detail)
+            self.file.append([note], self._signer(), int(now * 1000))
+        except Exception as error:  # noqa: BLE001  # the node starts without it
+            _log.error("audit.not_checked", error_type=type(error).__name__)
+        finally:
+            self._looked_back.set()
+
+    def _is_known(self, found: Broken) -> bool:
+        """Whether an entry says it already, or the next one will: of a key that began to sign."""
+        signed = self.file.signed_head() if found.why == OTHER_KEY else None
+        if signed is not None and signed[1].sha256 == self._signer().certificate.sha256:
+            return True
+        gaps = self.file.newest(_GAPS, Filter((AuditKind.GAP.value,)))
+        return any(entry.facts.get(BROKEN) == found.why for entry in gaps)
+
     def _write_all(self) -> None:
+        self._look_back()
         failures = 0
         while True:
             with self._news:

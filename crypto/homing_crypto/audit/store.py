@@ -17,7 +17,7 @@ from homing_crypto.audit.chain import GENESIS, Draft
 from homing_crypto.audit.head import sign_head
 from homing_crypto.audit.records import NODE, AuditKind
 from homing_crypto.audit.schema import APPLICATION_ID, MIGRATIONS
-from homing_crypto.audit.verify import Checkpoint, verify
+from homing_crypto.audit.verify import Broken, Checkpoint, Verified, verify
 from homing_crypto.certificates import check_certificate
 from homing_crypto.database import Database
 
@@ -137,9 +137,15 @@ class AuditFile:
 
     def check(self, heads: Sequence[Head] = ()) -> Verdict:
         """Follow the whole chain to its signed head, and through heads that others kept."""
-        return verify(
-            self.all(), checkpoint=self.checkpoint(), signed=self.signed_head(), heads=heads
-        )
+        last = self.end()[0]
+        try:
+            signed = self.signed_head()
+        except IntegrityError as error:
+            return Broken(last, error.what)
+        found = verify(self.all(), checkpoint=self.checkpoint(), signed=signed, heads=heads)
+        if signed is None and last and isinstance(found, Verified):
+            return Broken(last, f"the log ends at {last}, but its signed head is missing")
+        return found
 
     def append(self, drafts: Sequence[Draft], signer: DeviceIdentity, at_ms: int) -> int:
         """Write entries and the head that covers them; number of the last.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from homing_core.errors import HomingError
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from homing_core.audit import Entry, Head, SignedHead
 
     from homing_crypto.certificates import CheckedCertificate
+
+BROKEN: Final = "broken"
+"""In an entry GAP: what the node found wrong with its record when it started."""
+OTHER_KEY: Final = "another key than the record names signed its head"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,13 @@ class Broken:
     Attributes:
         seq: where.
         why: for a person, such as "entry 57 was altered".
+        noted: whether the entries that are there now are whole, but one of them says what the node
+            found at a start.
     """
 
     seq: int
     why: str
+    noted: bool = False
 
 
 Verdict: TypeAlias = Verified | Broken
@@ -106,7 +113,7 @@ def verify(
     ends = [_reaches(head, walk, checkpoint) for head in heads]
     if signed is not None:
         ends.append(_signed_end(walk, *signed))
-    for broken in ends:
+    for broken in (*ends, walk.noted):
         if broken is not None:
             return broken
     return Verified(
@@ -143,6 +150,7 @@ class _Walk:
         self.lost = 0
         self.signer = ""
         self.unvouched: list[int] = []
+        self.noted: Broken | None = None
 
     def step(self, entry: Entry) -> Broken | None:
         due = self.seq + 1
@@ -165,6 +173,9 @@ class _Walk:
             case AuditKind.GAP.value:
                 lost = facts.get("lost")
                 self.lost += lost if isinstance(lost, int) else 0
+                if self.noted is None and facts.get(BROKEN):
+                    why = f"{facts[BROKEN]} (noted at a start of the node, in entry {entry.seq})"
+                    self.noted = Broken(entry.seq, why, noted=True)
             case AuditKind.CHECKPOINT.value:
                 self.removed = (facts.get("up_to"), facts.get("hash"))
             case AuditKind.STARTED.value if facts.get(CERTIFICATE):
@@ -207,7 +218,7 @@ def _signed_end(walk: _Walk, signed: SignedHead, certificate: CheckedCertificate
     except HomingError as error:
         return Broken(signed.head.seq, error.what)
     if walk.signer and certificate.sha256.hex() != walk.signer:
-        return Broken(signed.head.seq, "another key than the record names signed its head")
+        return Broken(signed.head.seq, OTHER_KEY)
     head = signed.head
     if head.seq > walk.seq:
         return _reaches(head, walk, None)

@@ -49,6 +49,7 @@ class JsonLines:
                 "node_id": node.facts.id,
                 "name": node.facts.name,
                 "addresses": list(node.addresses()),
+                **({"audit_broken": node.record_broken} if node.record_broken else {}),
             }
         )
 
@@ -112,6 +113,11 @@ class Screen:
         self._line("node", node.facts.id[:SHORT_ID])
         self._line("address", safe(", ".join(node.addresses())))
         self._line("devices", f"{known or 'none'} paired; pair a phone with: [bold]{pair}[/bold]")
+        if node.record_broken:
+            self._console.print(
+                f"  [bold red]The audit log is broken[/bold red]: {safe(node.record_broken)}. "
+                f"See {safe(self._setup.command('audit verify'))}"
+            )
         further = [slot.name for slot in node.models.slots[1:]]
         if further:
             self._line("also", safe(", ".join(further)))
