@@ -51,6 +51,9 @@ def test_an_introduced_device_stays_within_its_homes_limits_whatever_its_role() 
     assert standing.limits == Limits(tokens_per_day=500, concurrent_streams=2)
     assert dict(standing.tighter())["tokens_per_day"].startswith("attic")
     assert (standing.peer, standing.household) == (home.owner, False)
+    assert (standing.shared.tokens_per_day, standing.shared.concurrent_streams) == (500, 2)
+    unlimited = standing_of(phone, replace(home, limits=Limits()), SECTION)
+    assert unlimited.shared.tokens_per_day == SECTION.introduced.tokens_per_day
     with pytest.raises(RefusedError):
         standing_of(phone, None, SECTION)
 

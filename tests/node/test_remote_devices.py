@@ -40,7 +40,14 @@ class Rig:
             self.store.add(device)
         desk = DeviceDesk(self.store, ShutOut(), NoWork(), self.audit)
         recovery = Recovery(folder / RECOVERY_FILE, FakeClock(), self.audit)
-        self.remote = RemoteDesk(self.store, desk, recovery)
+        self.remote = RemoteDesk(
+            store=self.store,
+            desk=desk,
+            recovery=recovery,
+            work=NoWork(),
+            audit=self.audit,
+            clock=FakeClock(),
+        )
 
 
 @pytest.fixture

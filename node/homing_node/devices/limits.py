@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from homing_core.access import DeviceRole, Limits
@@ -31,7 +31,8 @@ class Standing:
         limits: the tighter of all that apply.
         ceilings: what applied beside its own, by where it comes from.
         peer: account of the node that vouches for it; empty if paired here.
-        shared: limits of that node, whose tokens, streams and jobs all its devices share.
+        shared: what all devices of that node have together: the numbers of its own entry, and where
+            that says nothing, those of `[limits.introduced]`.
     """
 
     device: PairedDevice
@@ -86,7 +87,8 @@ def standing_of(
     tightest = _tightest(device.limits, *(limits for _, limits in ceilings))
     if introducer is None or not device.introduced_by:
         return Standing(device, tightest, ceilings)
-    return Standing(device, tightest, ceilings, introducer.owner, introducer.limits)
+    shared = _together(introducer.limits, section.introduced.limits)
+    return Standing(device, tightest, ceilings, introducer.owner, shared)
 
 
 def check_expiry(limits: Limits, now: float) -> None:
@@ -133,6 +135,16 @@ def duration(seconds: float) -> str:
 @functools.lru_cache(maxsize=1024)
 def _tightest(*limits: Limits) -> Limits:
     return functools.reduce(stricter, limits)
+
+
+def _together(granted: Limits, default: Limits) -> Limits:
+    """What a home's devices share, so that a home has not as much as it has devices."""
+    return replace(
+        granted,
+        tokens_per_day=granted.tokens_per_day or default.tokens_per_day,
+        concurrent_streams=granted.concurrent_streams or default.concurrent_streams,
+        jobs=granted.jobs or default.jobs,
+    )
 
 
 def _source(kind: str, standing: Standing) -> str:

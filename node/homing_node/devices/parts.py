@@ -75,4 +75,7 @@ def device_parts(  # noqa: PLR0913  # each is a boundary of its own
         clock=clock,
         over=over,
     )
-    return DeviceParts(shut_out, desk, recovery, RemoteDesk(store, desk, recovery), watch)
+    remote = RemoteDesk(
+        store=store, desk=desk, recovery=recovery, work=work, audit=audit, clock=clock
+    )
+    return DeviceParts(shut_out, desk, recovery, remote, watch)

@@ -2,7 +2,8 @@
 
 A phone can be stolen. So an owner's phone limits and shuts out members, guests and peers; what
 concerns owners, itself included, needs the node's console or the recovery secret, and what it gives
-a device is never more than it had, or than its role has by default. Any device may leave by itself.
+a device is never more than it had, or than its role has by default. Any device may leave by itself;
+one that is here on another node's word leaves until that node's next word.
 """
 
 from __future__ import annotations
@@ -12,18 +13,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
-from homing_core.errors import RefusedError
+from homing_core.errors import RefusedError, UnpairedError
+from homing_crypto.audit.records import AuditKind
 from homing_crypto.devices import shut_out_with
+from homing_crypto.withdrawals import leave
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from homing_core.clock import Clock
     from homing_core.ids import DeviceId
+    from homing_crypto.audit.records import Audit
     from homing_crypto.devices import PairedDevice
     from homing_crypto.guard import Caller
     from homing_crypto.trust import TrustStore
+    from homing_crypto.withdrawals import Ended
 
-    from homing_node.devices.desk import DeviceDesk
+    from homing_node.devices.desk import DeviceDesk, Work
     from homing_node.devices.recovery import Recovery
 
 _EXCHANGEABLE = frozenset({DeviceRole.MEMBER, DeviceRole.GUEST})
@@ -98,13 +104,28 @@ class RemoteDesk:
         store: whom the node knows.
         desk: through which everything goes.
         recovery: checks recovery secrets.
+        work: what ends when a device leaves that is here on another node's word.
+        audit: where that is noted.
+        clock: for leases.
     """
 
-    def __init__(self, store: TrustStore, desk: DeviceDesk, recovery: Recovery) -> None:
+    def __init__(  # noqa: PLR0913  # each is a boundary of its own
+        self,
+        *,
+        store: TrustStore,
+        desk: DeviceDesk,
+        recovery: Recovery,
+        work: Work,
+        audit: Audit,
+        clock: Clock,
+    ) -> None:
         """Keep where to look."""
         self._store = store
         self._desk = desk
         self._recovery = recovery
+        self._work = work
+        self._audit = audit
+        self._clock = clock
 
     async def devices(self) -> tuple[PairedDevice, ...]:
         """Every device that was not revoked, oldest first."""
@@ -134,6 +155,8 @@ class RemoteDesk:
             device = await asyncio.to_thread(self._store.get, device_id)
             known = await asyncio.to_thread(self._store.devices)
             check_revoke(caller, device, known, recovery=recovery)
+        elif caller.device.introduced_by:
+            return await self._leave(caller)
         return await self._desk.revoke(device_id, caller.id)
 
     async def grant(
@@ -146,6 +169,22 @@ class RemoteDesk:
         device = await asyncio.to_thread(self._store.get, device_id)
         check_grant(caller, device, grant, recovery=recovery)
         return await self._desk.grant(device_id, grant.role, grant.scopes, grant.limits, caller.id)
+
+    async def _leave(self, caller: Caller) -> tuple[PairedDevice, ...]:
+        """End what a device has here on another node's word."""
+        msg = "this device has left this node"
+
+        async def then(ended: Ended) -> bool:
+            for account in ended.idle:
+                await self._work.end(account, UnpairedError(msg))
+            for device in ended.ended:
+                self._audit.record(AuditKind.WITHDRAWN, actor=caller.id, device=device.id)
+            return bool(ended.ended)
+
+        decided = await self._desk.rewrite(
+            lambda everyone: leave(caller.id, everyone, self._clock.now()), then
+        )
+        return decided.put or (caller.device,)
 
     async def _recovered(self, caller: Caller, secret: str) -> bool:
         if not secret:
