@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from homing_core.access import DeviceRole, Scope
 from homing_core.errors import NotFoundError, RefusedError, UsageError
 from homing_core.tools import Place
-from homing_crypto.devices import match_prefix
+from homing_crypto.naming import match_named
 from homing_crypto.nodes import find_node
 
 from homing_client.rpc.devices_calls import DevicesCalls
@@ -81,7 +81,7 @@ class HomeDevices:
             return await self._leave(link)
         calls = await self._calls(await self._owned(node))
         known = await calls.devices()
-        device = match_prefix([row.id for row in known], prefix)
+        device = match_named({row.id: row.name for row in known}, prefix)
         if device == self._keys.current.device_id:
             return await self._leave(link)
         return self._of(link, await calls.revoke(device, secret))
@@ -100,7 +100,7 @@ class HomeDevices:
         link = await self._owned(node)
         calls = await self._calls(link)
         known = {row.id: row for row in await calls.devices()}
-        row = known[match_prefix(known, prefix)]
+        row = known[match_named({row.id: row.name for row in known.values()}, prefix)]
         limits = change.of(row.limits)
         return self._of(link, (await calls.grant(row.id, row.role, row.scopes, limits, secret),))
 

@@ -6,12 +6,12 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from homing_core.errors import ConflictError, IntegrityError, NotFoundError
+from homing_core.errors import IntegrityError, NotFoundError
 from homing_core.labels import clean_label
 from homing_core.tools import Place
 
 from homing_crypto.certificates import check_certificate
-from homing_crypto.devices import match_prefix
+from homing_crypto.naming import match_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -237,16 +237,12 @@ def in_order(nodes: Iterable[KnownNode]) -> tuple[KnownNode, ...]:
 
 
 def find_node(nodes: Iterable[KnownNode], text: str) -> KnownNode:
-    """The one node with this exact name, or whose id starts with this.
+    """The one node with this name in any case, or whose id starts with this.
 
     Raises:
-        UsageError: no name, and too short for an id.
+        UsageError: too short for an id.
         NotFoundError: nothing matches.
         ConflictError: several do.
     """
     known = {node.id: node for node in nodes}
-    named = [node for node in known.values() if node.name == text.strip()]
-    if len(named) > 1:
-        msg = f"{len(named)} nodes have this name"
-        raise ConflictError(msg, "Give the start of the id instead.")
-    return named[0] if named else known[match_prefix(known, text, "node")]
+    return known[match_named({node.id: node.name for node in known.values()}, text, "node")]

@@ -15,13 +15,13 @@ from homing_crypto.devices import (
     PairedDevice,
     checked_device,
     granted,
-    match_prefix,
     merged,
     repeated,
     scopes_for,
     shut_out_with,
 )
 from homing_crypto.identity import DeviceIdentity
+from homing_crypto.naming import device_names, match_named
 from homing_crypto.nodes import (
     KnownNode,
     PendingPairing,
@@ -113,7 +113,7 @@ class MemoryTrustStore:
 
     def find(self, prefix: str) -> PairedDevice:
         """See `TrustStore.find`."""
-        return self.get(match_prefix(self._known(), prefix))
+        return self.get(match_named(device_names(self._known().values()), prefix))
 
     def devices(self) -> tuple[PairedDevice, ...]:
         """See `TrustStore.devices`."""

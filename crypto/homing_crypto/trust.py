@@ -56,11 +56,11 @@ class TrustStore(Protocol):
         ...
 
     def find(self, prefix: str) -> PairedDevice:
-        """The one device whose id starts with `prefix`.
+        """The one device of this name, or whose id starts with `prefix`.
 
         Raises:
             UsageError: the prefix is too short.
-            NotFoundError: nothing starts with it.
+            NotFoundError: nothing fits.
             ConflictError: several do.
         """
         ...

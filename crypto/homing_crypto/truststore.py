@@ -18,11 +18,11 @@ from homing_crypto.devices import (
     PairedDevice,
     checked_device,
     granted,
-    match_prefix,
     merged,
     repeated,
     shut_out_with,
 )
+from homing_crypto.naming import match_named
 from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
@@ -134,8 +134,12 @@ class SqliteTrustStore:
 
     def find(self, prefix: str) -> PairedDevice:
         """See `TrustStore.find`."""
-        rows = self._database.read("SELECT id FROM devices")
-        return self.get(DeviceId(match_prefix([str(row["id"]) for row in rows], prefix)))
+        rows = self._database.read("SELECT id, name, revoked_at, retires_at FROM devices")
+        names = {
+            str(row["id"]): "" if row["revoked_at"] or row["retires_at"] else str(row["name"])
+            for row in rows
+        }
+        return self.get(DeviceId(match_named(names, prefix)))
 
     def devices(self) -> tuple[PairedDevice, ...]:
         """See `TrustStore.devices`."""

@@ -13,7 +13,6 @@ from homing_core.errors import (
     HomingError,
     IntegrityError,
     NotFoundError,
-    UsageError,
 )
 from homing_core.ids import DeviceId
 from homing_core.tools import Place
@@ -74,7 +73,7 @@ def test_a_node_is_found_by_name_or_id_prefix(book: NodeBook) -> None:
     book.add(known(THIRD, "cellar"))
     assert book.find("attic").id == HOME.device_id
     assert book.find(HOME.device_id[:12]).name == "attic"
-    for text, kind in (("cellar", ConflictError), ("0000", NotFoundError), ("x", UsageError)):
+    for text, kind in (("cellar", ConflictError), ("0000", NotFoundError), ("x", NotFoundError)):
         with pytest.raises(kind):
             book.find(text)
 

@@ -583,3 +583,16 @@ def test_what_was_acknowledged_survives_kill_9(path: Path) -> None:
         assert len(known) <= len(acknowledged) + kills
         assert all(on_disk.link_used(device_id) for device_id in known)
         on_disk.close()
+
+
+def test_a_device_is_found_by_its_name_too_unless_that_is_not_in_use_any_more(
+    store: TrustStore,
+) -> None:
+    store.add(dataclasses.replace(paired_device(ONE), name="Kid"))
+    store.add(dataclasses.replace(paired_device(TWO), name="kid"))
+    with pytest.raises(ConflictError) as told:
+        store.find("kid")
+    assert ONE.device_id[:8] in told.value.hint
+    store.revoke(ONE.device_id)
+    assert store.find("KID").id == TWO.device_id
+    assert store.find(ONE.device_id[:12]).id == ONE.device_id
