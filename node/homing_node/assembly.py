@@ -219,7 +219,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             addresses=lambda: addresses(),  # noqa: PLW0108  # known below, once the port is
         )
         overlap_s = config.keys.device_overlap_days * DAY_S
-        rotation = DeviceRotation(devices.desk, audit, clock, overlap_s)
+        rotation = DeviceRotation(devices.desk, audit, clock, overlap_s, options.paths.data_dir)
         server = main_server(
             Guard(
                 MAIN_RULES,

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 from homing_crypto.audit.records import AuditKind
 from homing_crypto.rotation_rules import Rotated, finished, rotated
 
+from homing_node.devices.rotation_count import ROTATIONS_FILE, RotationCount
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
     from homing_crypto.audit.records import Audit
@@ -25,14 +29,18 @@ class DeviceRotation:
         audit: where they are noted.
         clock: for when an old key's overlap ends.
         overlap_s: how long that is, in seconds.
+        folder: the data directory, where they are counted.
     """
 
-    def __init__(self, desk: DeviceDesk, audit: Audit, clock: Clock, overlap_s: float) -> None:
+    def __init__(
+        self, desk: DeviceDesk, audit: Audit, clock: Clock, overlap_s: float, folder: Path
+    ) -> None:
         """Keep where to look."""
         self._desk = desk
         self._audit = audit
         self._clock = clock
         self._overlap_s = overlap_s
+        self._count = RotationCount(folder / ROTATIONS_FILE, clock)
 
     async def rotate(self, old_id: DeviceId, new: NewKey) -> Rotated:
         """Let a checked key follow the one that spoke for it.
@@ -40,14 +48,17 @@ class DeviceRotation:
         Raises:
             RefusedError: the old key was shut out meanwhile.
             ConflictError: it has another successor, or the new key is another device's.
-            OverloadedError: too many rotations in one overlap.
+            OverloadedError: too many rotations in one overlap, or in one day.
             HomingError: it could not be stored.
         """
         now = self._clock.now()
         until = int(now + self._overlap_s)
 
         def decide(known: tuple[PairedDevice, ...]) -> Rotated:
-            return rotated(known, old_id, new, now=now, retires_at=until)
+            done = rotated(known, old_id, new, now=now, retires_at=until)
+            if not done.again:
+                self._count.count(done.device.owner)
+            return done
 
         async def then(done: Rotated) -> bool:
             if not done.again:
