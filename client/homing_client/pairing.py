@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 from homing_agent.pairing.by_link import PENDING_S, Pairer
-from homing_core.errors import HomingError, UnavailableError
+from homing_core.access import DeviceRole
+from homing_core.errors import HomingError, RefusedError, UnavailableError
 from homing_crypto.pairing.code_claim import is_claiming
-from homing_crypto.pairing.link import parse_link
+from homing_crypto.pairing.link import LinkKind, parse_link
 
 from homing_client.code_pairing import PhoneHere, resume_by_code
 from homing_client.rpc import pairing_calls
@@ -44,11 +45,14 @@ async def pair_with(
     Raises:
         InvalidDataError: that is no pairing link.
         IntegrityError: somebody else answered, or the node did not prove that it made the link.
-        RefusedError: the node said no: wrong secret, too late, or too many guesses.
+        RefusedError: the node said no: wrong secret, too late, or too many guesses; or the link is
+            not for phones.
         ConflictError: the link has paired another device.
         UnavailableError: nobody answered. The link may be tried again until it ends.
     """
-    pairer = Pairer(identity, book, clock, pairing_calls.pair)
+    pairer = Pairer(
+        identity, book, clock, pairing_calls.pair, check=_check_node, check_link=check_link
+    )
     try:
         return await pairer.pair(text, name)
     except UnavailableError as error:
@@ -59,6 +63,24 @@ async def pair_with(
         raise UnavailableError(
             error.what, f"This phone is paired with {known} already: homing nodes"
         ) from error
+
+
+def check_link(link: PairingLink) -> None:
+    """Raises `RefusedError` for a link that another home was meant to have; nothing is used up."""
+    if link.kind is LinkKind.PEER:
+        raise _not_for_phones()
+
+
+def _check_node(node: KnownNode) -> None:
+    if node.role is DeviceRole.PEER:  # an older node's link does not say whom it is for
+        raise _not_for_phones()
+
+
+def _not_for_phones() -> RefusedError:
+    msg = "that link is for another home's node, not for a phone"
+    return RefusedError(
+        msg, "There: homing-node peers add LINK. For a phone, ask for: homing-node pair"
+    )
 
 
 async def resume_pairings(*, identity: DeviceIdentity, book: NodeBook, clock: Clock) -> None:

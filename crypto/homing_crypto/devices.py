@@ -195,8 +195,13 @@ def granted(
     """The device with another role, scopes and limits.
 
     Raises:
-        RefusedError: it is revoked, or another node vouches for it.
+        RefusedError: it is revoked, another node vouches for it, or it would become a home node,
+            or one would become something else: what is one is told when it is paired.
     """
+    if (role is DeviceRole.PEER) is not (device.role is DeviceRole.PEER):
+        what = "another home's node" if device.role is DeviceRole.PEER else "a phone"
+        msg = f"this device was paired as {what}, and stays one"
+        raise RefusedError(msg, "A home is paired with: homing-node pair --role peer.")
     if device.revoked_at:
         msg = "this device is revoked"
         raise RefusedError(msg, "Pair it again first.")

@@ -107,6 +107,19 @@ async def test_a_node_is_remembered_as_it_says_it_is(rig: NodeRig) -> None:
     assert phone.book.pending_pairings() == ()
 
 
+async def test_a_link_for_a_home_is_not_used_up_by_a_phone(rig: NodeRig) -> None:
+    phone = Phone()
+    async with opened(rig, DeviceRole.PEER) as door:
+        error = await phone.is_refused(door.link)
+        assert isinstance(error, RefusedError)
+        assert "another home's node" in error.what
+        assert rig.running.store.devices() == ()
+        # An older node's link does not say whom it is for: at least the phone does not keep it.
+        older = dataclasses.replace(door.link, kind=None)
+        assert isinstance(await phone.is_refused(older), RefusedError)
+    assert (phone.book.nodes(), phone.book.pending_pairings()) == ((), ())
+
+
 async def test_the_first_address_with_the_right_certificate_is_taken(rig: NodeRig) -> None:
     phone = Phone()
     with socket.socket() as deaf:

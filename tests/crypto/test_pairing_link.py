@@ -8,6 +8,7 @@ from homing_core.errors import InvalidDataError
 from homing_crypto.pairing.link import (
     MAX_LINK,
     SECRET_BYTES,
+    LinkKind,
     PairingLink,
     link_id,
     new_secret,
@@ -41,6 +42,7 @@ links = st.builds(
     secret=st.binary(min_size=SECRET_BYTES, max_size=SECRET_BYTES),
     expires_at=st.integers(0, 10**11),
     node_addresses=addresses | st.just(()),
+    kind=st.sampled_from([None, *LinkKind]),
 )
 
 
@@ -71,6 +73,7 @@ def test_the_link_id_names_the_link_without_giving_it_away() -> None:
 
 def test_unknown_keys_are_passed_over() -> None:
     assert parse_link(TEXT + "&z=1&new=thing") == LINK
+    assert parse_link(TEXT + "&k=watch") == LINK
 
 
 def test_percent_escapes_are_read() -> None:

@@ -16,12 +16,15 @@ from homing_core.ids import new_generation_id
 from homing_core.messages import user
 from homing_core.testing import FakeClock
 from homing_crypto.audit.records import CONSOLE
+from homing_crypto.pairing.link import parse_link
 from homing_crypto.rpc_errors import error_from_rpc
+from homing_crypto.testing import throwaway_identity
 from homing_node.peers.section import PeersSection
 from homing_node.peers.views import Standing
-from homing_node.values import Opened
+from homing_node.values import Opened, Paired
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.v1 import node_pb2
+from support.node_pairing import pair
 from support.node_rig import DEADLINE_S, LOOPBACK, Phone, node_rig, within
 from support.peer_rig import (
     Three,
@@ -187,10 +190,41 @@ async def test_a_link_for_a_phone_makes_no_peer(tmp_path: Path) -> None:
         events = control.pair(DeviceRole.MEMBER, 60)
         opened = await within(anext(events))
         assert isinstance(opened, Opened)
-        with pytest.raises(RefusedError, match="not its peer"):
+        with pytest.raises(RefusedError, match="for a phone"):
             await (await control_of(attic)).add(opened.link)
+        # An older node's link does not say whom it is for.
+        with pytest.raises(RefusedError, match="not its peer"):
+            await (await control_of(attic)).add(opened.link.replace("&k=phone", ""))
         await events.aclose()
         assert await (await control_of(attic)).views() == ((), ())
+
+
+async def test_a_link_for_a_phone_is_not_used_up_by_a_home(tmp_path: Path) -> None:
+    async with (
+        node_rig(tmp_path / "attic", named("Attic")) as attic,
+        node_rig(tmp_path / "friend", named("Friend")) as friend,
+    ):
+        events = (await friend.control()).pair(DeviceRole.MEMBER, 60)
+        opened = await within(anext(events))
+        assert isinstance(opened, Opened)
+        with pytest.raises(RefusedError, match="for a phone"):
+            await (await control_of(attic)).add(opened.link)
+        assert friend.running.store.devices() == ()
+        await pair(parse_link(opened.link), throwaway_identity())
+        assert isinstance(await within(anext(events)), Paired)
+        await events.aclose()
+
+
+async def test_a_node_is_not_its_own_peer(trio: Three) -> None:
+    async with link_for_a_home(trio.home) as link:
+        with pytest.raises(RefusedError, match="own"):
+            await trio.control.add(link)
+        await trio.home.running.keys.rotate()
+        with pytest.raises(RefusedError, match="own"):  # an earlier key's
+            await trio.control.add(link)
+    peers, homes = await trio.control.views()
+    assert ([one.name for one in peers], homes) == (["Friend"], ())
+    assert all(one.role is not DeviceRole.PEER for one in trio.home.running.store.devices())
 
 
 async def test_a_home_that_the_peer_revoked_loses_its_devices_there(trio: Three) -> None:

@@ -55,6 +55,7 @@ class Pairer:
             in seconds. Raises `HomingError`; repeating it is harmless.
         place: what the nodes are to this device.
         check: raises `HomingError` for a node that is not what was wanted; it is not remembered.
+        check_link: the same for a link, before anything is written down or sent.
     """
 
     identity: DeviceIdentity
@@ -63,6 +64,7 @@ class Pairer:
     exchange: Exchange
     place: Place = Place.HOME
     check: Callable[[KnownNode], None] = lambda _: None
+    check_link: Callable[[PairingLink], None] = lambda _: None
 
     async def pair(self, text: str, name: str, call_it: str = "") -> KnownNode:
         """Pair, and remember the node.
@@ -75,11 +77,13 @@ class Pairer:
         Raises:
             InvalidDataError: that is no pairing link.
             IntegrityError: somebody else answered, or the node did not prove that it made the link.
-            RefusedError: the node said no: wrong secret, too late, or too many guesses.
+            RefusedError: the node said no: wrong secret, too late, or too many guesses; or this is
+                not what `check_link` or `check` takes.
             ConflictError: the link has paired another device.
             UnavailableError: nobody answered. The link may be tried again until it ends.
         """
         link = parse_link(text)
+        self.check_link(link)
         pending = PendingPairing(link.id, link.to_text(), name, self.clock.now())
         await asyncio.to_thread(self.book.begin_pairing, pending)
         try:

@@ -6,6 +6,7 @@ c  SHA-256 of its certificate, 32 bytes, base64url without padding
 s  the one-time secret, 16 bytes, base64url without padding
 x  when it ends, seconds since the epoch by the node's clock; a hint, the node decides
 m  addresses of the node's main port, as `a`; optional
+k  whom it lets in, `phone` or `peer`; links of older versions do not say
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import hashlib
 import re
 import secrets
 from dataclasses import dataclass, field
+from enum import Enum
 from urllib.parse import unquote
 
 from homing_core.addresses import Address, parse_address
@@ -37,6 +39,17 @@ _NUMBER = re.compile(r"[0-9]{10,12}")
 _LINK_ID_CONTEXT = b"homing pairing link id v1\x00"
 
 
+class LinkKind(Enum):
+    """Whom a link lets in."""
+
+    PHONE = "phone"
+    PEER = "peer"
+
+
+_KINDS = {kind.value: kind for kind in LinkKind}
+"""What another version may add is passed over, as unknown keys are."""
+
+
 @dataclass(frozen=True, slots=True)
 class PairingLink:
     """What a node shows and a phone reads.
@@ -47,6 +60,8 @@ class PairingLink:
         secret: `SECRET_BYTES` bytes; whoever knows it may pair.
         expires_at: seconds since the epoch by the node's clock.
         node_addresses: where the node's main port listens, best first.
+        kind: whom it lets in; None where an older node does not say. A hint like all of the link
+            but its secret: the node decides.
     """
 
     addresses: tuple[Address, ...]
@@ -54,6 +69,7 @@ class PairingLink:
     secret: bytes = field(repr=False)
     expires_at: int
     node_addresses: tuple[Address, ...] = ()
+    kind: LinkKind | None = None
 
     @property
     def id(self) -> str:
@@ -71,6 +87,8 @@ class PairingLink:
         }
         if self.node_addresses:
             fields["m"] = ",".join(map(str, self.node_addresses))
+        if self.kind is not None:
+            fields["k"] = self.kind.value
         return _PREFIX + "&".join(f"{key}={value}" for key, value in fields.items())
 
 
@@ -110,6 +128,7 @@ def parse_link(text: str) -> PairingLink:
             secret=_decode(fields["s"], SECRET_BYTES),
             expires_at=_number(fields["x"]),
             node_addresses=_addresses(fields["m"]) if "m" in fields else (),
+            kind=_KINDS.get(fields.get("k", "")),
         )
     except (KeyError, ValueError, HomingError) as error:
         raise _damaged() from error

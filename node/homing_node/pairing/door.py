@@ -7,10 +7,11 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from homing_agent.runtime.logs import get_logger
+from homing_core.access import DeviceRole
 from homing_core.addresses import parse_address
 from homing_core.errors import ConflictError
 from homing_crypto.credentials import pairing_server_credentials
-from homing_crypto.pairing.link import PairingLink
+from homing_crypto.pairing.link import LinkKind, PairingLink
 from homing_crypto.pairing.machine import LINGER_S, MAX_PAIRING_S, NodeSide
 
 from homing_node.addresses import dialable
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     import grpc.aio
-    from homing_core.access import DeviceRole
     from homing_core.ids import DeviceId
     from homing_discovery.boundaries import Announcer
 
@@ -143,6 +143,7 @@ class PairingDoor:
             certificate_sha256=identity.certificate.sha256,
             secret=secret.value,
             expires_at=int(link.expires_at),
+            kind=LinkKind.PEER if role is DeviceRole.PEER else LinkKind.PHONE,
         )
         try:
             await server.start()

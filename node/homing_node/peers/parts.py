@@ -102,6 +102,7 @@ def peer_parts(  # noqa: PLR0913  # each is a boundary of its own
     sharing = Sharing(
         SharingParts(
             identity=lambda: keys.current,
+            own=keys.identities,
             name=name,
             store=store,
             ledger=ledger,

@@ -19,7 +19,7 @@ from homing_node.peers.courier import Courier
 from homing_node.peers.offers import Offer, offers
 from homing_node.peers.plan import shared_devices
 from homing_node.peers.section import Share
-from homing_node.peers.sharing_parts import Desk, SharingParts, check_peer
+from homing_node.peers.sharing_parts import Desk, SharingParts, check_link, check_peer
 from homing_node.peers.views import HomeView, PeerView, view_homes, view_peer
 from homing_node.rpc import pairing_client
 
@@ -234,4 +234,5 @@ class Sharing:
             exchange=pairing_client.pair,
             place=Place.PEER,
             check=check_peer,
+            check_link=lambda link: check_link(link, self._parts.own()),
         )

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from homing_core.access import DeviceRole
 from homing_core.errors import RefusedError
+from homing_crypto.pairing.link import LinkKind
 
 from homing_node.peers.dial import dialled
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
     from contextlib import AbstractAsyncContextManager
 
     from homing_core.clock import Clock
     from homing_crypto.audit.records import Audit
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
+    from homing_crypto.pairing.link import PairingLink
     from homing_crypto.trust import TrustStore
     from homing_crypto.vouching import Terms
 
@@ -36,6 +38,7 @@ class SharingParts:
 
     Attributes:
         identity: this node's; asked anew each time, because its key may be rotated.
+        own: this node's identities, those of earlier keys that still hold included.
         name: this node's, for people.
         store: whom it knows.
         ledger: what peers were told.
@@ -49,6 +52,7 @@ class SharingParts:
     """
 
     identity: Callable[[], DeviceIdentity]
+    own: Callable[[], tuple[DeviceIdentity, ...]]
     name: str
     store: TrustStore
     ledger: PeerLedger
@@ -86,6 +90,16 @@ class Desk:
     lease_s: int
     dial: Dial
     left: Callable[[KnownNode], Awaitable[None]]
+
+
+def check_link(link: PairingLink, own: Iterable[DeviceIdentity]) -> None:
+    """Raises `RefusedError` for this node's own link, or one that a phone was meant to have."""
+    if any(link.certificate_sha256 == one.certificate.sha256 for one in own):
+        msg = "that link is this node's own"
+        raise RefusedError(msg, "Give it to the other home. For one from there, see: peers --help")
+    if link.kind is LinkKind.PHONE:
+        msg = "that link is for a phone, not for a node"
+        raise RefusedError(msg, "Ask its owner for: homing-node pair --role peer")
 
 
 def check_peer(node: KnownNode) -> None:
