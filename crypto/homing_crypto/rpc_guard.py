@@ -3,7 +3,8 @@
 It wraps all four kinds of handler, because gRPC's interceptors see the method and the headers but
 not the caller's certificate. What it takes care of, on every call:
 
-1. Nobody's bytes are parsed before the caller is authorized.
+1. Nobody's bytes are read or parsed before the caller is authorized: gRPC is given handlers that
+   take a stream, for it calls those on the headers alone (see `homing_crypto.rpc_requests`).
 2. A malformed message is INVALID_ARGUMENT; gRPC alone says UNKNOWN with Python's text.
 3. A `HomingError` becomes its status; any other exception becomes INTERNAL with a neutral text, and
    only its type and place are logged, because its text may hold a prompt.
@@ -33,6 +34,7 @@ from homing_core.errors import (
 )
 
 from homing_crypto.rpc_errors import send_abort, status_parts
+from homing_crypto.rpc_requests import RequestLimits, Requests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
@@ -77,20 +79,27 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         address_of: the caller's address from `ServicerContext.peer()`.
         on_allowed: told of every call of a paired device that was let in, with that peer; it must
             be quick and not raise.
+        on_refused: told of every call that was not, with its peer and what it is told; likewise.
+        requests: how much a request may take, and how long.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is a boundary of its own
         self,
         authorize: Authorize | None,
         calls: LiveCalls | None = None,
         address_of: Callable[[str], str] = str,
         on_allowed: Callable[[str, Caller], None] | None = None,
+        *,
+        on_refused: Callable[[str, HomingError], None] | None = None,
+        requests: RequestLimits | None = None,
     ) -> None:
         """Keep who decides and where calls are tracked."""
         self._authorize = authorize
         self._calls = calls
         self._address_of = address_of
         self._on_allowed = on_allowed
+        self._on_refused = on_refused
+        self._requests = Requests(requests or RequestLimits())
 
     async def intercept_service(
         self,
@@ -108,7 +117,7 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         inner: Any = handler.stream_unary if handler.request_streaming else handler.unary_unary
 
         async def work(request: object, context: Context) -> bytes:
-            response = await inner(_incoming(handler, request), context)
+            response = await inner(await self._incoming(method, handler, request), context)
             if context.code() or handler.response_serializer is None:
                 return response or b""  # with a status of its own, gRPC drops the response
             return handler.response_serializer(response)
@@ -117,15 +126,14 @@ class RpcGuard(grpc.aio.ServerInterceptor):
             return await self._run(method, context, work(request, context))
 
         # The response is serialized above, where a failure is mapped: gRPC passes bytes on.
-        if handler.request_streaming:
-            return grpc.stream_unary_rpc_method_handler(answer, _reader(handler))
-        return grpc.unary_unary_rpc_method_handler(answer)
+        reader = _reader(handler) if handler.request_streaming else None
+        return grpc.stream_unary_rpc_method_handler(answer, reader)
 
     def _wrap_stream(self, method: str, handler: Handler) -> Handler:
         inner: Any = handler.stream_stream if handler.request_streaming else handler.unary_stream
 
         async def work(request: object, context: Context) -> None:
-            incoming = _incoming(handler, request)
+            incoming = await self._incoming(method, handler, request)
             if not inspect.isasyncgenfunction(inner):
                 await inner(incoming, context)
                 return
@@ -138,10 +146,16 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         async def answer(request: object, context: Context) -> None:
             await self._run(method, context, work(request, context))
 
-        serializer = handler.response_serializer
+        reader = _reader(handler) if handler.request_streaming else None
+        return grpc.stream_stream_rpc_method_handler(answer, reader, handler.response_serializer)
+
+    async def _incoming(self, method: str, handler: Handler, request: Any) -> object:  # noqa: ANN401  # gRPC's
+        """The one request, read and parsed only now; a stream is parsed through `_reader`."""
         if handler.request_streaming:
-            return grpc.stream_stream_rpc_method_handler(answer, _reader(handler), serializer)
-        return grpc.unary_stream_rpc_method_handler(answer, None, serializer)
+            return request
+        caller = _caller.get()
+        raw = await self._requests.one(request, method, caller.account if caller else "")
+        return _reader(handler)(raw)
 
     async def _run(self, method: str, context: Context, work: Coroutine[Any, Any, _T]) -> _T | None:
         """Authorize, run, and see to it that every way to end sends a status."""
@@ -174,7 +188,12 @@ class RpcGuard(grpc.aio.ServerInterceptor):
             yield
             return
         peer = context.peer()
-        caller = self._authorize(method, context.auth_context(), self._address_of(peer))
+        try:
+            caller = self._authorize(method, context.auth_context(), self._address_of(peer))
+        except HomingError as error:
+            if self._on_refused is not None:
+                self._on_refused(peer, error)
+            raise
         if self._on_allowed is not None:
             self._on_allowed(peer, caller)
         _caller.set(caller)
@@ -195,13 +214,6 @@ async def _fail(
 ) -> None:
     if not context.done():  # otherwise the call was ended from outside
         await context.abort(*status_parts(error, status))
-
-
-def _incoming(handler: Handler, request: object) -> object:
-    """The one request, parsed only now; a stream is parsed by gRPC through `_reader`."""
-    if handler.request_streaming or not isinstance(request, bytes):
-        return request
-    return _reader(handler)(request)
 
 
 def _reader(handler: Handler) -> Callable[[bytes], Any]:
