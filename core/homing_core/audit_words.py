@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHORT_ID: Final = 12
 """Digits of a device id that are shown."""
 _ID = re.compile(r"[0-9a-f]{64}")
+_METHOD = re.compile(r"/[\w.]+/\w+")
 _AGO = re.compile(r"(\d{1,6})\s*([smhd])")
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _HIDDEN: Final = frozenset({"old_certificate", "signature"})
@@ -79,5 +80,13 @@ def since_s(text: str, now: float) -> float:
 
 def _value(value: JsonValue) -> str:
     if isinstance(value, str):
+        if _METHOD.fullmatch(value):  # of a call, such as /homing_proto.v1.NodeService/GetStatus
+            return value.rpartition("/")[2]
         return value[:SHORT_ID] if _ID.fullmatch(value) else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(map(_value, value)) or "none"
+    if isinstance(value, dict):
+        return " ".join(f"{key}:{_value(value[key])}" for key in sorted(value)) or "none"
     return json.dumps(value, ensure_ascii=False)

@@ -125,7 +125,7 @@ def test_a_cut_record_is_said_by_the_phone_until_a_person_accepts_it(tiny: House
     (node,) = tiny.phone.nodes()
     assert node["record_trouble"] == again["trouble"]
 
-    assert tiny.phone("audit", "accept", "attic").status == 0
+    assert tiny.phone("audit", "accept", "attic", "--yes").status == 0
     assert compared(tiny.phone)["trouble"] is None
     assert tiny.phone.nodes()[0]["record_trouble"] is None
 
@@ -179,3 +179,43 @@ def test_a_member_sees_no_record(tiny: Household, stranger: Phone) -> None:
         if found["name"] == stranger.folder.name
     ]
     assert tiny.node("devices", "revoke", device["id"]).status == 0
+
+
+@pytest.mark.attack
+def test_a_cut_tail_is_told_after_the_next_start_too(tiny: Household) -> None:
+    """The node signs a new head over a cut record when it starts: the cut must not be forgotten."""
+    assert tiny.node.end(signal.SIGTERM) == 0
+    with sqlite3.connect(record_of(tiny)) as opened:
+        opened.execute("DELETE FROM entries WHERE seq > (SELECT max(seq) - 1 FROM entries)")
+    opened.close()
+    assert tiny.node("audit", "verify").status == 1
+    tiny.node.start()
+    found = tiny.node("audit", "verify")
+    assert found.status == 1
+    assert "its tail was cut (noted at a start" in found.err
+    gap = entries(tiny, "--kind", "gap")[-1]
+    assert "its tail was cut" in gap["detail"]["broken"]
+    assert tiny.node.end(signal.SIGTERM) == 0
+    assert tiny.node("audit", "verify").status == 1
+
+
+def test_what_cannot_be_undone_needs_yes_without_a_terminal(tiny: Household) -> None:
+    for words in (("recovery", "new"), ("keys", "rotate"), ("keys", "rotate", "--json")):
+        if words == ("recovery", "new"):
+            assert tiny.node(*words, "--yes").status == 0
+        asked = tiny.node(*words)
+        assert asked.status == 2
+        assert "--yes" in asked.err
+    for words in (("audit", "accept", "attic"), ("nodes", "forget", "attic", "--json")):
+        asked = tiny.phone(*words)
+        assert asked.status == 2
+        assert "--yes" in asked.err
+    assert tiny.phone.nodes()
+
+
+def test_the_record_is_a_list_and_alone_it_is_shown(tiny: Household) -> None:
+    alone = tiny.node("audit")
+    assert alone.status == 0
+    assert alone.out == tiny.node("audit", "show").out
+    assert "homing_proto" not in alone.out
+    assert "started; by node" in alone.out

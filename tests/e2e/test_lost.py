@@ -99,7 +99,7 @@ def test_an_owners_lost_phone_is_shut_out_at_the_node_or_with_the_recovery_secre
 ) -> None:
     lost = buy("lost")
     lost.pair(attic, "--role", "owner")
-    made = objects(attic("recovery", "new", "--json"))[-1]
+    made = objects(attic("recovery", "new", "--yes", "--json"))[-1]
     ids = {name: device["id"] for name, device in known_to(attic).items()}
     # The thief cannot lock the owner out.
     assert lost("devices", "revoke", ids["ada"]).status == 3
@@ -154,7 +154,7 @@ def test_a_node_that_came_back_gets_a_new_key_and_phones_follow(
 ) -> None:
     phone = ada
     before = only(phone)["node_id"]
-    (rotated,) = objects(attic("keys", "rotate", "--json"))
+    (rotated,) = objects(attic("keys", "rotate", "--yes", "--json"))
     new, old = rotated["keys"][0]["id"], rotated["keys"][1]["id"]
     assert old == before != new
     assert only(phone)["reachable"]
@@ -193,7 +193,7 @@ def test_an_old_backup_brings_revoked_devices_back_but_not_silently(
     # What is to be done then.
     assert attic("devices", "revoke", revoked).status == 0
     assert is_out(member)
-    assert owner("audit", "accept", "attic").status == 0
+    assert owner("audit", "accept", "attic", "--yes").status == 0
     assert only(owner)["reachable"]
 
 
@@ -207,10 +207,10 @@ def test_a_stolen_node_is_forgotten_by_phones_and_shut_out_at_its_peer(
         assert attic("peers", "add", link).status == 0
         assert shown.end() == 0
     assert known_to(other_node)["attic"]["role"] == "peer"
-    (forgotten,) = objects(phone("nodes", "forget", "attic", "--json"))
+    (forgotten,) = objects(phone("nodes", "forget", "attic", "--yes", "--json"))
     assert forgotten["name"] == "attic"
     assert all(node["name"] != "attic" for node in phone.nodes())
-    missing = phone("nodes", "forget", forgotten["node_id"])
+    missing = phone("nodes", "forget", forgotten["node_id"], "--yes")
     assert missing.status == 1
     assert "no node" in one_line(missing)
     assert other_node("devices", "revoke", known_to(other_node)["attic"]["id"]).status == 0

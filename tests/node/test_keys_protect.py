@@ -163,7 +163,7 @@ async def test_a_rotation_leaves_the_keys_as_protected_as_they_were(rig: Rig) ->
     await finished(*rig.by(rig.words), env=rig.env)
     async with started(*rig.run, env=rig.given) as running:
         await running.event("up")
-        words = ("keys", "rotate", "--json", "--data-dir", rig.folder / "d")
+        words = ("keys", "rotate", "--yes", "--json", "--data-dir", rig.folder / "d")
         rotated = await finished(*words, env=rig.env)
         assert rotated.status == 0, rotated.err
         node = json.loads(rotated.out.splitlines()[-1])

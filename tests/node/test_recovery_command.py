@@ -80,7 +80,9 @@ async def test_status_and_new(rig: NodeRig, tmp_path: Path) -> None:
     assert (status["event"], status["shown"], status["made_at"] > 0) == ("recovery", True, True)
     assert "was made" in (await finished(*words(rig, "recovery"), env=env)).out
 
-    again = json.loads((await finished(*words(rig, "recovery", "new", "--json"), env=env)).out)
+    again = json.loads(
+        (await finished(*words(rig, "recovery", "new", "--yes", "--json"), env=env)).out
+    )
     assert await accepted(rig, again["secret"])
     assert not await accepted(rig, line)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
+from homing_client.cli.options import ConfigFile, DataDir, Json, Setup, Yes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -92,16 +92,23 @@ def show(  # noqa: PLR0913  # each is an option of its own
 
 
 @_audit.command("accept", epilog="Example: [bold]homing audit accept attic[/bold]")
-def accept(
+def accept(  # noqa: PLR0913  # each is an option of the command
     context: typer.Context,
     node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the home, or its id.")],
     *,
+    yes: Yes = False,
     as_json: Json = False,
     data_dir: DataDir = None,
     config: ConfigFile = None,
 ) -> None:
     """Take a home's record as it is from now on, although it was cut or altered."""
-    asyncio.run(_accept(_setup(context, data_dir, config), node, as_json=as_json))
+    from homing_agent.runtime.agreeing import agree  # noqa: PLC0415  # keep help quick
+
+    setup = _setup(context, data_dir, config)
+    asyncio.run(_reached(setup))
+    question = f"Take the record at {node} as it is now? What it had before is not told of again"
+    agree(question, yes=yes, as_json=as_json)
+    asyncio.run(_accept(setup, node, as_json=as_json))
 
 
 def _setup(context: typer.Context, data_dir: DataDir, config: ConfigFile) -> Setup:
@@ -117,6 +124,11 @@ async def _calls(setup: Setup) -> AsyncGenerator[PhoneAuditCalls]:
     setup.load()
     async with attached_channel(setup) as channel:
         yield PhoneAuditCalls(channel)
+
+
+async def _reached(setup: Setup) -> None:
+    async with _calls(setup) as calls:
+        await calls.records()
 
 
 async def _list(setup: Setup, *, as_json: bool) -> None:
@@ -184,7 +196,7 @@ def _print(entries: Sequence[Entry], names: Mapping[str, str]) -> None:
         if entry.device and entry.device != entry.actor:
             parts.append(who(entry.device, names))
         parts.append(details(entry))
-        line = f"{entry.seq:>5}  {_moment(entry.at_ms / 1000)}  {entry.kind.replace('_', ' ')}"
+        line = f"{entry.seq:>5}  {_moment(entry.at_ms / 1000)}  {entry.kind}"
         out.print(Text(printable("; ".join([line, *filter(None, parts)]))), soft_wrap=True)
 
 
@@ -196,7 +208,9 @@ def _say(row: RecordRow) -> None:
     name = printable(row.node_name)
     if row.trouble:
         out.print(Text(f"{name}: {printable(row.trouble)}", style="bold red"), soft_wrap=True)
-        aside(f"Noticed {_moment(row.trouble_at)}. On the node: homing-node audit verify")
+        head = f" --head {row.kept.to_text()}" if row.kept is not None else ""
+        aside(f"Noticed {_moment(row.trouble_at)}. On the node:")
+        aside(f"  homing-node audit verify{head}")
         aside(f"If it is explained: homing audit accept {name}")
     elif row.kept is None:
         out.print(Text(f"{name}: nothing kept yet; only an owner's phone keeps it"))

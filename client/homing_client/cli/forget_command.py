@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
+from homing_client.cli.options import ConfigFile, DataDir, Json, Setup, Yes
 
 _SHORT_ID = 12
 
@@ -17,12 +17,13 @@ def register(group: typer.Typer) -> None:
     group.command("forget", epilog="Example: [bold]homing nodes forget attic[/bold]")(forget)
 
 
-def forget(
+def forget(  # noqa: PLR0913  # each is an option of the command
     context: typer.Context,
     node: Annotated[
         str, typer.Argument(metavar="NODE", help="Its name, or enough of the start of its id.")
     ],
     *,
+    yes: Yes = False,
     as_json: Json = False,
     data_dir: DataDir = None,
     config: ConfigFile = None,
@@ -32,7 +33,22 @@ def forget(
     Use it when a node was lost, stolen or given away. It is not told: on a node that still is
     yours, shut this phone out as well (homing-node devices revoke).
     """
-    asyncio.run(_forget(Setup(data_dir, config).or_else(context.obj), node, as_json=as_json))
+    from homing_agent.runtime.agreeing import agree  # noqa: PLC0415  # keep help quick
+
+    setup = Setup(data_dir, config).or_else(context.obj)
+    asyncio.run(_reached(setup))
+    question = f"Forget {node}? To talk to it again this phone must be paired with it anew"
+    agree(question, yes=yes, as_json=as_json)
+    asyncio.run(_forget(setup, node, as_json=as_json))
+
+
+async def _reached(setup: Setup) -> None:
+    from homing_client.attach import attached_channel  # noqa: PLC0415  # keep help quick
+    from homing_client.rpc.phone_calls import PhoneCalls  # noqa: PLC0415  # as above
+
+    setup.load()
+    async with attached_channel(setup) as channel:
+        await PhoneCalls(channel).nodes(check=False)
 
 
 async def _forget(setup: Setup, node: str, *, as_json: bool) -> None:

@@ -38,6 +38,7 @@ ConfigFile: TypeAlias = Annotated[
         show_default="phone.toml in the data directory or the user's configuration folder",
     ),
 ]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print JSON for scripts, one object a line.")
 ]

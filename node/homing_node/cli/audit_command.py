@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _EXAMPLES = """
 [bold]Examples[/bold]
 
+homing-node audit
+
 homing-node audit show --last 20
 
 homing-node audit show --kind revoked --kind granted --since 7d
@@ -27,6 +29,7 @@ homing-node audit show --kind revoked --kind granted --since 7d
 homing-node audit verify --head 120:9f86d081884c7d65
 """
 _MOST = 500
+_LAST = 50
 _audit = typer.Typer(rich_markup_mode="rich")
 
 
@@ -37,12 +40,28 @@ def register(app: typer.Typer) -> None:
         name="audit",
         help="Read or check the record of what this node allowed, refused and did.",
         epilog=_EXAMPLES,
-        no_args_is_help=True,
     )
+
+
+@_audit.callback(invoke_without_command=True)
+def audit(
+    context: typer.Context,
+    *,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    config: ConfigFile = None,
+) -> None:
+    """Read or check the record of what this node allowed, refused and did. Alone: show."""
+    setup = Setup(data_dir, config)
+    context.obj = setup
+    if context.invoked_subcommand is None:
+        wanted = _filter("", "", [])
+        asyncio.run(_show(setup, _LAST, wanted, follow=False, as_json=as_json))
 
 
 @_audit.command("verify", epilog="Example: [bold]homing-node audit verify[/bold]")
 def verify(
+    context: typer.Context,
     *,
     head: Annotated[
         list[str] | None,
@@ -57,16 +76,17 @@ def verify(
     config: ConfigFile = None,
 ) -> None:
     """Follow the whole record; exit status 1 if anything was altered, left out or cut."""
-    found = asyncio.run(_verify(Setup(data_dir, config), head or []))
-    _say(found, as_json=as_json)
+    found = asyncio.run(_verify(Setup(data_dir, config).or_else(context.obj), head or []))
+    _say(_as_one(found), as_json=as_json)
 
 
 @_audit.command("show", epilog="Example: [bold]homing-node audit show --follow[/bold]")
 def show(  # noqa: PLR0913  # each is an option of its own
+    context: typer.Context,
     *,
     last: Annotated[
         int, typer.Option("--last", "-n", metavar="N", min=1, max=_MOST, help="The newest N.")
-    ] = 50,
+    ] = _LAST,
     since: Annotated[
         str, typer.Option("--since", metavar="TIME", help="Not older: 2h, 7d or a date.")
     ] = "",
@@ -89,7 +109,7 @@ def show(  # noqa: PLR0913  # each is an option of its own
 ) -> None:
     """Show entries of the record, oldest first."""
     wanted = _filter(since, device, kind or [])
-    setup = Setup(data_dir, config)
+    setup = Setup(data_dir, config).or_else(context.obj)
     asyncio.run(_show(setup, last, wanted, follow=follow, as_json=as_json))
 
 
@@ -140,6 +160,17 @@ def _verify_file(setup: Setup, heads: Sequence[Head]) -> Verdict:
         file.close()
 
 
+def _as_one(found: Verdict) -> Verdict:
+    """A chain that another key went on without the old one's word is not whole."""
+    from homing_crypto.audit.verify import Broken, Verified  # noqa: PLC0415  # keep help quick
+
+    if not isinstance(found, Verified) or not found.unvouched:
+        return found
+    first = found.unvouched[0]
+    why = f"from entry {first} on the node ran with another key, without the old one's word"
+    return Broken(first, why)
+
+
 def _say(found: Verdict, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
     from homing_crypto.audit.verify import Broken  # noqa: PLC0415  # as above
@@ -153,22 +184,18 @@ def _say(found: Verdict, *, as_json: bool) -> None:
         err.print("Compare with what an owner's phone kept (homing audit), and with a backup.")
     else:
         out.print(f"Whole: {found.seq} entries; the head is {found.seq}:{found.hash}")
-        for line in _remarks(found.removed, found.lost, found.unvouched):
+        for line in _remarks(found.removed, found.lost):
             out.print(line)
     if isinstance(found, Broken):
         raise typer.Exit(1)
 
 
-def _remarks(removed: int, lost: int, unvouched: Sequence[int]) -> list[str]:
+def _remarks(removed: int, lost: int) -> list[str]:
     lines: list[str] = []
     if removed:
         lines.append(f"Entries up to {removed} were removed as too old, as the record says.")
     if lost:
         lines.append(f"{lost} entries could not be written at their time, as the record says.")
-    lines += [
-        f"From entry {seq} on the node ran with another key, without the old one's word."
-        for seq in unvouched
-    ]
     return lines
 
 
@@ -192,7 +219,6 @@ def _print(
 ) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
     from homing_core.audit_words import details, entry_object, who  # noqa: PLC0415  # as above
-    from rich.table import Table  # noqa: PLC0415  # as above
 
     from homing_node.cli.console import moment, out, safe  # noqa: PLC0415  # as above
 
@@ -204,19 +230,13 @@ def _print(
         if empty:
             out.print("Nothing of this kind was recorded.")
         return
-    table = Table(box=None, pad_edge=False, show_header=empty or len(entries) > 1)
-    for title in ("No.", "When", "What", "By", "Device", "More"):
-        table.add_column(title, overflow="fold")
     for entry in entries:
-        table.add_row(
-            str(entry.seq),
-            moment(entry.at_ms / 1000),
-            safe(entry.kind.replace("_", " ")),
-            safe(who(entry.actor, names)),
-            safe(who(entry.device, names)),
-            safe(details(entry)),
-        )
-    out.print(table)
+        parts = [f"by {who(entry.actor, names)}"]
+        if entry.device and entry.device != entry.actor:
+            parts.append(who(entry.device, names))
+        parts.append(details(entry))
+        line = f"{entry.seq:>5}  {moment(entry.at_ms / 1000)}  {entry.kind}"
+        out.print(safe("; ".join([line, *filter(None, parts)])))
 
 
 def _verdict_object(found: Verdict) -> dict[str, Any]:
@@ -231,5 +251,4 @@ def _verdict_object(found: Verdict) -> dict[str, Any]:
         "head": f"{found.seq}:{found.hash}",
         "removed": found.removed,
         "lost": found.lost,
-        "unvouched": list(found.unvouched),
     }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
+from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, Yes, quiet
 
 if TYPE_CHECKING:
     from homing_core.keys import OwnKey
@@ -63,7 +63,7 @@ def show(
 def rotate(
     context: typer.Context,
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
     data_dir: DataDir = None,
     config: ConfigFile = None,
@@ -73,13 +73,21 @@ def rotate(
     Phones learn the new key by themselves when they next connect. The old one goes on beside it for
     30 days (keys.overlap_days); a phone that stays away for longer has to be paired again.
     """
+    from homing_agent.runtime.agreeing import agree  # noqa: PLC0415  # keep help quick
+
     setup = Setup(data_dir, config).or_else(context.obj)
-    if not (yes or as_json):
-        typer.confirm(
-            "Make a new key? Phones that stay away until the old one ends must pair again",
-            abort=True,
-        )
+    asyncio.run(_runs(setup))
+    question = "Make a new key? Phones that stay away until the old one ends must pair again"
+    agree(question, yes=yes, as_json=as_json)
     asyncio.run(_rotate(setup, as_json=as_json))
+
+
+async def _runs(setup: Setup) -> None:
+    from homing_node.rpc.keys_control import list_keys  # noqa: PLC0415  # keep help quick
+
+    quiet()
+    setup.load()
+    await list_keys(setup.paths, setup.command("run"))
 
 
 async def _show(setup: Setup, *, as_json: bool) -> None:

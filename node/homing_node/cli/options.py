@@ -37,6 +37,7 @@ ConfigFile: TypeAlias = Annotated[
         show_default="node.toml in the data directory or the user's configuration folder",
     ),
 ]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print JSON for scripts, one object a line.")
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
+from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, Yes, quiet
 
 if TYPE_CHECKING:
     from homing_core.errors import HomingError
@@ -17,7 +17,7 @@ _EXAMPLES = """
 
 homing-node recovery
 
-homing-node recovery new
+homing-node recovery new --yes
 """
 _recovery = typer.Typer(rich_markup_mode="rich")
 
@@ -63,12 +63,17 @@ def status(
 def new(
     context: typer.Context,
     *,
+    yes: Yes = False,
     as_json: Json = False,
     data_dir: DataDir = None,
     config: ConfigFile = None,
 ) -> None:
     """Make a new recovery secret and show it, once. The old one is void from then on."""
+    from homing_agent.runtime.agreeing import agree  # noqa: PLC0415  # keep help quick
+
     setup = Setup(data_dir, config).or_else(context.obj)
+    if asyncio.run(_exists(setup)):
+        agree("Make a new secret? The old one is void then", yes=yes, as_json=as_json)
     asyncio.run(_new(setup, as_json=as_json))
 
 
@@ -93,6 +98,22 @@ async def _status(setup: Setup, *, as_json: bool) -> None:
         out.print(f"The recovery secret was shown to nobody. Make a new one with: {make}")
     else:
         out.print(f"A recovery secret was made {moment(state.made_at)}. Lost it? {make}")
+
+
+async def _exists(setup: Setup) -> bool:
+    from homing_agent.runtime.localsocket import open_local_channel  # noqa: PLC0415  # keep quick
+    from homing_core.errors import IntegrityError  # noqa: PLC0415  # as above
+
+    from homing_node.rpc.recovery_service import RecoveryClient  # noqa: PLC0415  # as above
+
+    quiet()
+    setup.load()
+    async with open_local_channel(setup.paths, setup.command("run")) as channel:
+        try:
+            state = await RecoveryClient(channel).state()
+        except IntegrityError:  # a damaged one opens nothing any more
+            return False
+    return bool(state.made_at and state.shown)
 
 
 async def _new(setup: Setup, *, as_json: bool) -> None:
