@@ -8,8 +8,12 @@ MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """Largest message. Compressed ones are refused unread, see `NO_COMPRESSION`."""
 MAX_METADATA_BYTES: Final = 16 * 1024
 """Largest set of headers."""
-MAX_CONCURRENT_RPCS: Final = 256
-"""Calls at once on one server; more are answered RESOURCE_EXHAUSTED."""
+MAX_CONCURRENT_RPCS: Final = 1024
+"""Calls at once on one server; more are answered RESOURCE_EXHAUSTED. By default one account has 64,
+so that many have to join to fill it."""
+MAX_CONCURRENT_STREAMS: Final = 80
+"""Calls at once on one connection; gRPC's clients let further ones wait. A little more than the
+calls that an account may have open, so that it is told in words that it has too many."""
 NO_COMPRESSION: Final = 1
 """Bit 0 of gRPC's set of algorithms, "identity": no phone of ours compresses, and what is not
 unpacked is no bomb. A compressed request is answered UNIMPLEMENTED."""
@@ -50,6 +54,10 @@ SERVER_OPTIONS: Final[Options] = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+    ("grpc.max_concurrent_streams", MAX_CONCURRENT_STREAMS),
+    # Otherwise a fast sender's streams may each send megabytes that nobody has asked to read; with
+    # it, 64 KiB. A message that is being read has room for all of it either way.
+    ("grpc.http2.bdp_probe", 0),
     ("grpc.compression_enabled_algorithms_bitset", NO_COMPRESSION),
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import grpc.aio
 from homing_crypto.rpc_guard import RpcGuard
+from homing_crypto.rpc_requests import SMALL_BYTES, RequestLimits
 from homing_crypto.transport import MAX_CONCURRENT_RPCS, SERVER_OPTIONS
 from homing_proto.v1 import (
     control_pb2_grpc,
@@ -23,6 +24,7 @@ from homing_node.door.names import caller_address
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from homing_core.errors import HomingError
     from homing_crypto.guard import Caller, Guard
     from homing_crypto.live_calls import LiveCalls
 
@@ -32,9 +34,20 @@ if TYPE_CHECKING:
     from homing_node.rpc.node_service import NodeService, ToolsService
     from homing_node.rpc.pairing_service import PairingService
 
-_PAIRING_RPCS = 16
-_PAIRING_BYTES = 64 * 1024
-"""A pairing request has about 2 KiB."""
+_LARGE = frozenset(
+    {
+        "/homing_proto.v1.InferenceService/Generate",
+        "/homing_proto.v1.PeersService/PushIntroductions",
+        "/homing_proto.v1.PeersService/WithdrawIntroductions",
+    }
+)
+_MAIN_REQUESTS = RequestLimits(most_bytes=SMALL_BYTES, large=_LARGE)
+_PAIRING_RPCS = 96
+_PAIRING_STREAMS = 3
+"""Calls at once on one connection: a phone has one, and one more to end it."""
+_PAIRING_REQUESTS = RequestLimits(seconds=3.0, most_bytes=SMALL_BYTES, unread=48)
+"""A pairing request has about 2 KiB. Whoever has not sent it gives way to who comes later, so that
+calls without one never fill the server."""
 
 
 AddTo: TypeAlias = "Callable[[grpc.aio.Server], None]"
@@ -50,10 +63,19 @@ def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
     health: Health,
     more: Iterable[AddTo] = (),
     on_allowed: Callable[[str, Caller], None] | None = None,
+    on_refused: Callable[[str, HomingError], None] | None = None,
 ) -> grpc.aio.Server:
-    """The server of the main port, for paired devices; `on_allowed` as of `RpcGuard`."""
+    """The server of the main port, for paired devices; the last two as of `RpcGuard`."""
+    watched = RpcGuard(
+        guard.authorize,
+        calls,
+        caller_address,
+        on_allowed,
+        on_refused=on_refused,
+        requests=_MAIN_REQUESTS,
+    )
     server = grpc.aio.server(
-        interceptors=[RpcGuard(guard.authorize, calls, caller_address, on_allowed)],
+        interceptors=[watched],
         options=SERVER_OPTIONS,
         maximum_concurrent_rpcs=MAX_CONCURRENT_RPCS,
     )
@@ -68,9 +90,12 @@ def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
 
 def pairing_server(service: PairingService, more: Iterable[AddTo] = ()) -> grpc.aio.Server:
     """The server of the pairing port, for anyone who has the link or the code."""
-    options = dict(SERVER_OPTIONS) | {"grpc.max_receive_message_length": _PAIRING_BYTES}
+    options = dict(SERVER_OPTIONS) | {
+        "grpc.max_receive_message_length": SMALL_BYTES,
+        "grpc.max_concurrent_streams": _PAIRING_STREAMS,
+    }
     server = grpc.aio.server(
-        interceptors=[RpcGuard(None)],
+        interceptors=[RpcGuard(None, requests=_PAIRING_REQUESTS)],
         options=tuple(options.items()),
         maximum_concurrent_rpcs=_PAIRING_RPCS,
     )
