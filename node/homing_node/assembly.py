@@ -242,6 +242,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 peers.service.add_to,
             ],
             on_allowed=entrance.allowed,
+            on_refused=entrance.refused,
         )
         credentials = server_credentials(
             keys.identities, partial(store.roots_pem, devices.shut_out)
@@ -268,6 +269,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 store=store,
                 pairing=door,
                 desk=devices.desk,
+                clock=clock,
                 stop=stop,
             ),
             health,

@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from homing_core.nodes import NodeLoad, ServedModel
 
 
+class DeviceState(Enum):
+    """Whether a device is let in now."""
+
+    LET_IN = "let in"
+    OVER = "over"
+    """Its time, or the word of the node that vouched for it."""
+    SHUT_OUT = "shut out"
+    """Also where a revocation could not be stored yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceView:
     """A paired device. Times are wall time at the node, seconds since the epoch; 0 for never.
@@ -26,6 +36,7 @@ class DeviceView:
         last_seen_at: when it last called.
         introduced_by: device id of the node that vouches for it; empty if paired here.
         limits: that it was granted; ceilings may be tighter.
+        state: whether it is let in.
     """
 
     id: str
@@ -36,6 +47,7 @@ class DeviceView:
     last_seen_at: int
     introduced_by: str = ""
     limits: Limits = field(default_factory=Limits)
+    state: DeviceState = DeviceState.LET_IN
 
 
 @dataclass(frozen=True, slots=True)

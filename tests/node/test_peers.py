@@ -21,7 +21,7 @@ from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import throwaway_identity
 from homing_node.peers.section import PeersSection
 from homing_node.peers.views import Standing
-from homing_node.values import Opened, Paired
+from homing_node.values import DeviceState, Opened, Paired
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.v1 import node_pb2
 from support.node_pairing import pair
@@ -320,3 +320,19 @@ async def test_an_open_stream_ends_with_the_lease(tmp_path: Path) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await within(call.read())
         assert isinstance(error_from_rpc(caught.value), UnpairedError)
+
+
+async def test_the_lenders_list_says_who_is_out(trio: Three) -> None:
+    phone, other = await trio.phone(), await trio.phone()
+    await trio.until_known(phone)
+    await trio.until_known(other)
+
+    async def states() -> dict[str, DeviceState]:
+        return {one.id: one.state for one in await (await trio.peer.control()).devices()}
+
+    assert set((await states()).values()) == {DeviceState.LET_IN}
+    await trio.home.running.desk.revoke(phone.identity.device_id, CONSOLE)
+    await trio.until(lambda: not trio.lives_at_peer(phone.identity))
+    found = await states()
+    assert found[phone.identity.device_id] is DeviceState.OVER
+    assert found[other.identity.device_id] is DeviceState.LET_IN

@@ -70,7 +70,7 @@ def list_devices(
 def revoke(
     context: typer.Context,
     device: Annotated[
-        str, typer.Argument(metavar="ID", help="The device's id, or enough of its start.")
+        str, typer.Argument(metavar="ID", help="Its name, or enough of the start of its id.")
     ],
     *,
     as_json: Json = False,
@@ -102,7 +102,7 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
         out.print(f"No device yet. Pair one with: {safe(setup.command('pair'))}")
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("Device", "Name", "Role", "May use", "Paired", "Last seen"):
+    for title in ("Device", "Name", "Role", "May use", "State", "Paired", "Last seen"):
         table.add_column(title, overflow="fold")
     for device in found:
         table.add_row(
@@ -110,6 +110,7 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
             safe(device.name),
             device.role.value,
             ", ".join(sorted(scope.value for scope in device.scopes)),
+            _state_words(device),
             moment(device.paired_at),
             moment(device.last_seen_at),
         )
@@ -149,4 +150,14 @@ def device_object(device: DeviceView) -> dict[str, Any]:
         "last_seen_at": device.last_seen_at or None,
         "introduced_by": device.introduced_by or None,
         "limits": limit_object(device.limits),
+        "state": device.state.value,
     }
+
+
+def _state_words(device: DeviceView) -> str:
+    from homing_node.values import DeviceState  # noqa: PLC0415  # keep help quick
+
+    if device.state is DeviceState.LET_IN:
+        return "let in"
+    word = "its home's word is over" if device.introduced_by else "its time is over"
+    return word if device.state is DeviceState.OVER else "shut out"

@@ -19,6 +19,7 @@ from homing_crypto.audit.records import AuditKind
 
 from homing_node.devices.revocation import end_work, hanging_on, names_of, not_stored
 from homing_node.devices.undivided import Undivided
+from homing_node.values import DeviceState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -71,6 +72,12 @@ class DeviceDesk:
         self._changing = asyncio.Lock()
         self._undivided = Undivided()
         self._unstored: dict[DeviceId, str] = {}
+
+    def state(self, device: PairedDevice, now: float) -> DeviceState:
+        """Whether the device is let in at this wall time, in seconds since the epoch."""
+        if device.revoked_at or device in self._shut_out:
+            return DeviceState.SHUT_OUT
+        return DeviceState.LET_IN if device.live(now) else DeviceState.OVER
 
     def subscribe(self, listener: Callable[[], Awaitable[None]]) -> None:
         """Call this after every change; it looks up by itself what concerns it."""

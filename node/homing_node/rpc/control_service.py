@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     import grpc
+    from homing_core.clock import Clock
     from homing_crypto.trust import TrustStore
 
     from homing_node.describe import NodeFacts
@@ -70,6 +71,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         store: whom it knows.
         pairing: lets a new device in.
         desk: changes devices.
+        clock: for what has an end.
         stop: asks the daemon to leave.
     """
 
@@ -83,6 +85,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         store: TrustStore,
         pairing: Pairing,
         desk: DeviceDesk,
+        clock: Clock,
         stop: asyncio.Event,
     ) -> None:
         """Keep where to look."""
@@ -93,6 +96,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         self._store = store
         self._pairing = pairing
         self._desk = desk
+        self._clock = clock
         self._stop = stop
 
     async def GetDaemon(  # noqa: N802  # the wire's name
@@ -129,9 +133,13 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
     ) -> wire.ListPairedDevicesResponse:
         """Every device that was not revoked, oldest first."""
         del request, context
-        devices = await asyncio.to_thread(self._store.devices)
+        devices, now = await asyncio.to_thread(self._store.devices), self._clock.now()
         return wire.ListPairedDevicesResponse(
-            devices=[encode_device(device) for device in devices if device.listed]
+            devices=[
+                encode_device(device, self._desk.state(device, now))
+                for device in devices
+                if device.listed
+            ]
         )
 
     async def RevokePairedDevice(  # noqa: N802  # the wire's name

@@ -13,13 +13,24 @@ from homing_proto.codec.access import (
     encode_limits,
     encode_scopes,
 )
+from homing_proto.codec.fields import EnumTable
 from homing_proto.codec.limits import MAX_LIMIT_PATTERNS
 from homing_proto.v1 import devices_pb2 as wire
 
-from homing_node.values import DeviceView
+from homing_node.values import DeviceState, DeviceView
 
 if TYPE_CHECKING:
     from homing_crypto.devices import PairedDevice
+
+
+_STATES = EnumTable(
+    "device's state",
+    {
+        DeviceState.LET_IN: wire.DEVICE_STATE_LET_IN,
+        DeviceState.OVER: wire.DEVICE_STATE_OVER,
+        DeviceState.SHUT_OUT: wire.DEVICE_STATE_SHUT_OUT,
+    },
+)
 
 
 def view_device(device: PairedDevice) -> DeviceView:
@@ -36,8 +47,8 @@ def view_device(device: PairedDevice) -> DeviceView:
     )
 
 
-def encode_device(device: PairedDevice) -> wire.Device:
-    """Everything but its keys."""
+def encode_device(device: PairedDevice, state: DeviceState | None = None) -> wire.Device:
+    """Everything but its keys; without `state` it is not said whether it is let in."""
     return wire.Device(
         id=device.id,
         name=device.name,
@@ -47,6 +58,7 @@ def encode_device(device: PairedDevice) -> wire.Device:
         paired_at=int(device.paired_at),
         last_seen_at=int(device.last_seen_at),
         introduced_by=device.introduced_by,
+        state=wire.DEVICE_STATE_UNSPECIFIED if state is None else _STATES.encode(state),
     )
 
 
@@ -75,4 +87,5 @@ def decode_device(message: wire.Device) -> DeviceView:
         last_seen_at=message.last_seen_at,
         introduced_by=message.introduced_by,
         limits=decode_limits(message.limits, MAX_LIMIT_PATTERNS),
+        state=_STATES.decode(message.state) if message.state else DeviceState.LET_IN,
     )

@@ -1,12 +1,24 @@
 from homing_proto.v1 import common_pb2 as _common_pb2
 from homing_proto.v1 import node_pb2 as _node_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class DeviceState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DEVICE_STATE_UNSPECIFIED: _ClassVar[DeviceState]
+    DEVICE_STATE_LET_IN: _ClassVar[DeviceState]
+    DEVICE_STATE_OVER: _ClassVar[DeviceState]
+    DEVICE_STATE_SHUT_OUT: _ClassVar[DeviceState]
+DEVICE_STATE_UNSPECIFIED: DeviceState
+DEVICE_STATE_LET_IN: DeviceState
+DEVICE_STATE_OVER: DeviceState
+DEVICE_STATE_SHUT_OUT: DeviceState
 
 class Limits(_message.Message):
     __slots__ = ("tokens_per_day", "concurrent_streams", "jobs", "models", "tools", "expires_at", "hours")
@@ -27,7 +39,7 @@ class Limits(_message.Message):
     def __init__(self, tokens_per_day: _Optional[int] = ..., concurrent_streams: _Optional[int] = ..., jobs: _Optional[int] = ..., models: _Optional[_Iterable[str]] = ..., tools: _Optional[_Iterable[str]] = ..., expires_at: _Optional[int] = ..., hours: _Optional[str] = ...) -> None: ...
 
 class Device(_message.Message):
-    __slots__ = ("id", "name", "role", "scopes", "limits", "paired_at", "last_seen_at", "introduced_by")
+    __slots__ = ("id", "name", "role", "scopes", "limits", "paired_at", "last_seen_at", "introduced_by", "state")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +48,7 @@ class Device(_message.Message):
     PAIRED_AT_FIELD_NUMBER: _ClassVar[int]
     LAST_SEEN_AT_FIELD_NUMBER: _ClassVar[int]
     INTRODUCED_BY_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     role: _node_pb2.DeviceRole
@@ -44,7 +57,8 @@ class Device(_message.Message):
     paired_at: int
     last_seen_at: int
     introduced_by: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., paired_at: _Optional[int] = ..., last_seen_at: _Optional[int] = ..., introduced_by: _Optional[str] = ...) -> None: ...
+    state: DeviceState
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., scopes: _Optional[_Iterable[_Union[_node_pb2.Scope, str]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., paired_at: _Optional[int] = ..., last_seen_at: _Optional[int] = ..., introduced_by: _Optional[str] = ..., state: _Optional[_Union[DeviceState, str]] = ...) -> None: ...
 
 class ListDevicesRequest(_message.Message):
     __slots__ = ()
