@@ -61,7 +61,7 @@ class KeyDesk:
         self._touch()
         await self._keys.rotate()
         links = await self._homes.links()
-        problems = await asyncio.gather(*(_told(link) for link in links))
+        problems = await asyncio.gather(*(self._told(link) for link in links))
         known = tuple(
             self._keys.knows(link.node, problem)
             for link, problem in zip(links, problems, strict=True)
@@ -86,12 +86,14 @@ class KeyDesk:
         await self._keys.tidy()
         return node
 
-
-async def _told(link: NodeLink) -> str:
-    """Tell a node; why it could not be told, or nothing."""
-    try:
-        await link.verify(_REACH_S)
-        await link.renew(_TELL_S)
-    except HomingError as error:
-        return error.what
-    return ""
+    async def _told(self, link: NodeLink) -> str:
+        """Tell a node; why it could not be told, or nothing."""
+        try:
+            await link.verify(_REACH_S)
+            await link.renew(_TELL_S)
+        except HomingError as error:
+            return error.what
+        knows_new = link.node.known_as in {"", self._keys.current.device_id}
+        if link.node.introduced_by and not knows_new:
+            return "its home tells it of the new one"
+        return ""

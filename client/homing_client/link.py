@@ -13,11 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
-from homing_core.errors import (
-    HomingError,
-    UnavailableError,
-    UnpairedError,
-)
+from homing_core.errors import HomingError, UnavailableError, UnpairedError
 
 from homing_client.dialling import LEAST_S, Dialler, dial_any
 from homing_client.renewal import follow, tell_new_key
@@ -166,9 +162,13 @@ class NodeLink:
 
     @property
     def behind(self) -> bool:
-        """Whether the node, called just now, knows this phone by an earlier key."""
+        """Whether the node, called just now, knows this phone by an earlier key.
+
+        A node that is lent by a home hears of the new key from that home; this phone only notes it.
+        """
         present = self._keys.current.device_id
-        return self._used.device_id != present or self.node.known_as not in {"", present}
+        noted, shown = self.node.known_as in {"", present}, self._used.device_id == present
+        return (shown and not noted) if self.node.introduced_by else not (shown and noted)
 
     async def renew(self, timeout_s: float) -> None:
         """Let the node know this phone by its present key; harmless if it does.
@@ -186,8 +186,9 @@ class NodeLink:
             if self._channel is None or not self.behind:
                 return
             keys = (self._used, self._keys.current)
-            channel = await tell_new_key(self._channel, self._address, self.node, keys, timeout_s)
-            new = keys[1]
+            new, channel = keys[1], self._channel
+            if not self.node.introduced_by:
+                channel = await tell_new_key(channel, self._address, self.node, keys, timeout_s)
             if channel is not self._channel:
                 self._outlived.append(self._channel)
                 self._channel, self._used = channel, new
@@ -210,7 +211,9 @@ class NodeLink:
                 return await self._ask(self._channel, self._address, left / 2)
             except UnpairedError:
                 await self._drop()  # so that a new pairing is not answered by the old connection
-                raise
+                if self._used.device_id == self._keys.current.device_id:
+                    raise
+                # Its home has told it of the new key, and taken back the old one.
             except HomingError:
                 await self._drop()
         return await self._dial(deadline)

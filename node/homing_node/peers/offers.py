@@ -11,7 +11,7 @@ from homing_crypto.introductions import PASSABLE
 from homing_node.peers.ledger import ToldState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from homing_core.access import Scope
     from homing_core.ids import DeviceId
@@ -47,6 +47,7 @@ def offers(
     nodes: Iterable[KnownNode],
     account: Callable[[DeviceId], PeerAccount],
     now: float,
+    keys: Collection[DeviceId] = (),
 ) -> tuple[Offer, ...]:
     """The peers that took a device and have not been told otherwise since. Pure.
 
@@ -55,6 +56,7 @@ def offers(
         nodes: this node's book.
         account: what a peer was told.
         now: wall time, seconds since the epoch.
+        keys: the phone's other keys: a peer that still knows one of them will know this one.
     """
     if device.introduced_by:
         return ()
@@ -63,9 +65,9 @@ def offers(
         if node.place is not Place.PEER:
             continue
         stands = account(node.id)
-        told = stands.told.get(device.id)
-        if told is None or stands.leaving or told.state is not ToldState.TAKEN:
-            continue
-        if now < told.lease_expires_at:
-            found.append(Offer(node, told.lease_expires_at, device.scopes & PASSABLE))
+        known = (stands.told.get(key) for key in (device.id, *keys))
+        took = (one for one in known if one is not None and one.state is ToldState.TAKEN)
+        ends = next((one.lease_expires_at for one in took if now < one.lease_expires_at), 0)
+        if ends and not stands.leaving:
+            found.append(Offer(node, ends, device.scopes & PASSABLE))
     return tuple(found)

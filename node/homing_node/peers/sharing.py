@@ -146,8 +146,10 @@ class Sharing:
 
         def look() -> tuple[Offer, ...]:
             device = self._parts.store.get(device_id)
+            everyone = self._parts.store.devices()
+            keys = [one.id for one in everyone if one.owner == device.owner]
             now = self._parts.clock.now()
-            return offers(device, self._peers(), self._parts.ledger.account, now)
+            return offers(device, self._peers(), self._parts.ledger.account, now, keys)
 
         return await asyncio.to_thread(look)
 
