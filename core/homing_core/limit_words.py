@@ -92,8 +92,17 @@ def read_number(text: str, what: str) -> int:
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Names or patterns, with commas between; `any` is no limit, `none` allows nothing."""
-    if text.strip() in {"", ANY}:
+    """Names or patterns, with commas between; `any` is no limit, `none` allows nothing.
+
+    Raises:
+        UsageError: there is no name.
+    """
+    if not text.strip():
+        msg = "there is no name"
+        raise UsageError(
+            msg, "Write names with commas between; any for no limit, none for nothing."
+        )
+    if text.strip() == ANY:
         return ()
     return tuple(part.strip() for part in text.split(","))
 
@@ -102,9 +111,12 @@ def read_hours(text: str) -> str:
     """Hours of use; `any` is no limit, `none` is never.
 
     Raises:
-        UsageError: they are malformed.
+        UsageError: they are malformed, or there are none.
     """
-    return "" if text.strip() in {"", ANY} else str(parse_hours(text))
+    if not text.strip():
+        msg = "there are no hours"
+        raise UsageError(msg, "Write such as 08:00-22:00; any for no limit, none for never.")
+    return "" if text.strip() == ANY else str(parse_hours(text))
 
 
 def read_until(text: str, now: float, zone: tzinfo | None = None) -> int:

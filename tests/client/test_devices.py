@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 from homing_agent.runtime.localsocket import open_local_channel
-from homing_client.cli.devices_view import moment
+from homing_client.cli.devices_view import moment, show_revoked
+from homing_client.devices import NodeDevices
 from homing_client.key_place import IDENTITY_FOLDER
-from homing_client.rpc.devices_calls import decode_row, decode_rows, encode_row
+from homing_client.rpc.devices_calls import DeviceRow, decode_row, decode_rows, encode_row
 from homing_client.rpc.phone_devices import decode_limit_change, encode_limit_change
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits
 from homing_core.clock import SystemClock
@@ -137,6 +138,49 @@ async def test_a_phone_that_is_no_owner_is_told_and_may_leave(rig: PhoneRig, nod
         assert objects((await rig.run("nodes", "--no-check", "--json")).out) == []
 
 
+async def test_the_only_owner_is_asked_before_it_leaves_a_node_without_one(
+    rig: PhoneRig, node: NodeRig
+) -> None:
+    own = paired(rig, node)
+    words = ("devices", "revoke", own[:12])
+    async with rig.scripted():
+        done = await rig.run(*words)
+        assert (done.status, "only owner of den" in one_line(done)) == (2, True), done.err
+        assert "--yes" in one_line(done)
+        async with rig.terminal(*words) as terminal:
+            await terminal.expect("Leave it all the same?")
+            terminal.type("n\n")
+            assert await terminal.end() == 3
+        assert not node.running.store.get(own).revoked_at
+        done = await rig.run(*words, "--yes")
+        assert done.out.startswith("Shut out of den: mine, ")
+    assert node.running.store.get(own).revoked_at
+
+
+async def test_one_of_two_owners_leaves_unasked(rig: PhoneRig, node: NodeRig) -> None:
+    own = paired(rig, node)
+    await node.phone()
+    async with rig.scripted():
+        assert (await rig.run("devices", "revoke", "MINE")).status == 0
+    assert node.running.store.get(own).revoked_at
+
+
+def test_what_goes_with_a_device_is_said_in_plain_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def row(name: str, by: str = "") -> DeviceRow:
+        device = throwaway_identity().device_id
+        limits = Limits()
+        return DeviceRow(device, name, DeviceRole.PEER, frozenset(), limits, 0, 0, by)
+
+    home = row("Gina's")
+    key = row("Gina's")
+    rows = (home, key, row("Kid", home.id), row("Tab", key.id))
+    show_revoked(NodeDevices("Attic", home.id, rows), as_json=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "with 1 other key of its own, and the 2 devices that it introduced: Kid, Tab." in said
+
+
 async def test_which_node_is_meant(rig: PhoneRig, node: NodeRig, tmp_path: Path) -> None:
     async with rig.scripted():
         done = await rig.run("devices")
@@ -159,11 +203,13 @@ async def test_what_makes_no_sense_is_told(rig: PhoneRig, node: NodeRig) -> None
         for words, status in (
             (("limit", "abcdef"), 2),
             (("limit", "abcdef", "--until", "yesterday"), 2),
+            (("limit", "abcdef", "--models", ""), 2),
+            (("limit", "abcdef", "--hours", " "), 2),
             (("limit", "abcdef", "--hours", "late"), 2),
             (("limit", "abcdef", "--tokens-per-day", "-1"), 2),
             (("revoke", "abcdef", "123456"), 2),
             (("revoke", "nobody"), 1),
-            (("revoke", "abcdef" * 100), 2),
+            (("revoke", "abcdef" * 100, "--yes"), 2),
             (("revoke", "ffffffffffff"), 1),
         ):
             done = await rig.run("devices", *words)

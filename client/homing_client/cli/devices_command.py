@@ -45,7 +45,7 @@ Node: TypeAlias = Annotated[
     ),
 ]
 DeviceId: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ID", help="The device's id, or enough of its start.")
+    str, typer.Argument(metavar="ID", help="Its name, or enough of the start of its id.")
 ]
 Recovery: TypeAlias = Annotated[
     bool,
@@ -104,6 +104,9 @@ def revoke(  # noqa: PLR0913  # each is an option of its own
     secret_from: From = None,
     *,
     recovery: Recovery = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before the last owner goes.")
+    ] = False,
     node: Node = None,
     as_json: Json = False,
     data_dir: DataDir = None,
@@ -112,7 +115,7 @@ def revoke(  # noqa: PLR0913  # each is an option of its own
     """Shut a device out of a node at once. Any phone may name itself: it leaves the node."""
     setup, name = _told(context, data_dir, config, node)
     secret = ask_secret(secret_from, recovery=recovery)
-    asyncio.run(_revoke(setup, name, device, secret, as_json=as_json))
+    asyncio.run(_revoke(setup, name, device, secret, yes=yes, as_json=as_json))
 
 
 @_devices.command(
@@ -217,13 +220,19 @@ async def _list(setup: Setup, node: str, *, as_json: bool) -> None:
         show_devices(found)
 
 
-async def _revoke(setup: Setup, node: str, device: str, secret: str, *, as_json: bool) -> None:
+async def _revoke(  # noqa: PLR0913  # the words of the command
+    setup: Setup, node: str, device: str, secret: str, *, yes: bool, as_json: bool
+) -> None:
     from homing_client.attach import attached_channel  # noqa: PLC0415  # keep help quick
+    from homing_client.cli.leaving import ask_before_last_owner_leaves  # noqa: PLC0415  # as above
     from homing_client.rpc.phone_devices import PhoneDevicesCalls  # noqa: PLC0415  # as above
 
     setup.load()
     async with attached_channel(setup) as channel:
-        found = await PhoneDevicesCalls(channel).revoke(node, device, secret)
+        calls = PhoneDevicesCalls(channel)
+        if not yes:
+            await ask_before_last_owner_leaves(calls, node, device)
+        found = await calls.revoke(node, device, secret)
     show_revoked(found, as_json=as_json)
 
 

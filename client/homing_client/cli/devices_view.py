@@ -51,7 +51,13 @@ def show_devices(found: NodeDevices) -> None:
 def show_revoked(found: NodeDevices, *, as_json: bool) -> None:
     """Who was shut out, the named device first."""
     first, *others = found.devices
-    more = f", and {len(others)} that hung on it" if others else ""
+    keys = sum(row.introduced_by == first.introduced_by for row in others)
+    brought = [row.name for row in others if row.introduced_by != first.introduced_by]
+    more = f", with {keys} other {'key' if keys == 1 else 'keys'} of its own" if keys else ""
+    if brought:
+        one = len(brought) == 1
+        what = "the device" if one else f"the {len(brought)} devices"
+        more += f", and {what} that it introduced: {', '.join(brought)}"
     _say(
         {
             "event": "revoked",

@@ -47,7 +47,7 @@ def register(devices: typer.Typer) -> None:
 def grant(  # noqa: PLR0913  # options of the command line
     context: typer.Context,
     device: Annotated[
-        str, typer.Argument(metavar="ID", help="The device's id, or enough of its start.")
+        str, typer.Argument(metavar="ID", help="Its name, or enough of the start of its id.")
     ],
     *,
     role: Annotated[

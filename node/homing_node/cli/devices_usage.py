@@ -32,7 +32,7 @@ def usage(  # noqa: PLR0913  # options of the command line
     device: Annotated[
         str,
         typer.Argument(
-            metavar="[ID]", help="The device's id, or enough of its start; all if none."
+            metavar="[ID]", help="Its name, or enough of the start of its id; all if none."
         ),
     ] = "",
     *,
