@@ -146,8 +146,7 @@ def accept(
         introduced_by=own.introduced_by if own else home.entry.owner,
         lease_expires_at=introduction.lease_expires_at,
         serial=introduction.serial,
-        account=own.account if own else "",
-        retires_at=own.retires_at if own else 0,
+        account=own.account if own else "",  # its home alone says which of its keys are in use
     )
     stored = merged(known, entry)
     if not stored.live(now):

@@ -21,15 +21,18 @@ from homing_core.generation import GenerateRequest, TextDelta
 from homing_core.ids import new_generation_id
 from homing_core.messages import user
 from homing_crypto.audit.records import CONSOLE
+from homing_crypto.devices import Rewrite
 from homing_crypto.introductions import Introduction, introduce, transcript
 from homing_crypto.keys import device_id_of
+from homing_crypto.rotation import sign_rotation
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.peers.homes import MOST_PUSHES
 from homing_node.peers.section import PeersSection
 from homing_node.rpc.peers_codec import encode_introduction
 from homing_proto.codec.generation import encode_generate_request
-from homing_proto.v1 import devices_pb2, devices_pb2_grpc, node_pb2
+from homing_proto.codec.keys import encode_key_change
+from homing_proto.v1 import devices_pb2, devices_pb2_grpc, keys_pb2, keys_pb2_grpc, node_pb2
 from support.certs import Recipe
 from support.node_rig import DEADLINE_S, LOOPBACK, NodeRig, Phone, next_event, node_rig, within
 
@@ -277,6 +280,87 @@ async def test_a_flood_of_introductions_is_bounded(home: Home) -> None:
         await home.push()
     assert isinstance(await told(home.push()), OverloadedError)
     await home.withdraw(devices[0])  # which still gets through
+
+
+@pytest.mark.attack(26)
+async def test_devices_that_leave_make_no_room_and_leave_no_rows_for_good(home: Home) -> None:
+    phones = [throwaway_identity() for _ in range(4)]
+    assert len((await home.push(*map(home.says, phones))).accepted) == 4
+    for phone in phones:
+        dialled = await home.peer.dial(phone)
+        devices = devices_pb2_grpc.DevicesServiceStub(dialled.channel)
+        request = devices_pb2.RevokeDeviceRequest(id=phone.device_id)
+        await devices.RevokeDevice(request, timeout=DEADLINE_S)
+        assert not lives(home.peer, phone.device_id)
+        entry = entry_of(home.peer, phone.device_id)
+        assert entry is not None
+        assert not entry.revoked_at, "it lapses: nothing of it stays for good"
+    await home.refused(home.says(throwaway_identity()), "in a day")
+    await home.peer.running.desk.revoke(phones[0].device_id, CONSOLE)
+    await home.refused(home.says(phones[0]), "revoked here")
+    await home.refused(home.says(throwaway_identity()), "in a day")
+
+
+@pytest.mark.attack(26)
+async def test_an_introduced_device_cannot_replace_its_key_at_the_peer(
+    home: Home, phone: DeviceIdentity
+) -> None:
+    assert (await home.push(home.says(phone))).accepted
+    own, new = await home.peer.dial(phone), throwaway_identity()
+    keys = keys_pb2_grpc.KeysServiceStub(own.channel)
+    change = encode_key_change(sign_rotation(home.peer.certificate.device_id, phone, new))
+    rotate = keys.RotateKey(keys_pb2.RotateKeyRequest(change=change), timeout=DEADLINE_S)
+    assert isinstance(await told(rotate), RefusedError)
+    finish = keys.FinishRotation(keys_pb2.FinishRotationRequest(), timeout=DEADLINE_S)
+    assert isinstance(await told(finish), RefusedError)
+    assert entry_of(home.peer, new.device_id) is None
+
+
+def follow(peer: NodeRig, phone: DeviceIdentity, new: DeviceIdentity) -> None:
+    """The peer knows another key of an introduced device, as an older version let it replace it."""
+    entry = entry_of(peer, phone.device_id)
+    assert entry is not None
+    later = paired_device(new)
+    later = dataclasses.replace(
+        entry, id=later.id, certificate_der=later.certificate_der, account=phone.device_id
+    )
+    retired = dataclasses.replace(entry, retires_at=1)
+    peer.running.store.rewrite(lambda _: Rewrite((later, retired)))
+
+
+@pytest.mark.attack(26)
+async def test_a_withdrawal_ends_every_key_of_the_device_and_what_it_runs(
+    home: Home, phone: DeviceIdentity
+) -> None:
+    new = throwaway_identity()
+    assert (await home.push(home.says(phone))).accepted
+    follow(home.peer, phone, new)
+    await home.push(home.says(phone, limits=Limits(tokens_per_day=10_000)))
+    entry = entry_of(home.peer, new.device_id)
+    assert entry is not None
+    assert entry.limits.tokens_per_day == 10_000, "what the home says holds for each key"
+    call = await _streaming(home.peer, new)
+    async with asyncio.timeout(1.0):
+        await home.withdraw(phone)
+        assert isinstance(await told(next_event(call)), UnpairedError)  # type: ignore[arg-type]
+    assert not lives(home.peer, new.device_id)
+    again = (await home.peer.dial(new)).node.GetNode(node_pb2.GetNodeRequest(), timeout=DEADLINE_S)
+    assert isinstance(await told(again), HomingError)
+
+
+@pytest.mark.attack(26)
+async def test_no_home_takes_the_name_under_which_anothers_device_is_counted(
+    home: Home, phone: DeviceIdentity
+) -> None:
+    new = throwaway_identity()
+    assert (await home.push(home.says(phone))).accepted
+    follow(home.peer, phone, new)
+    call = await _streaming(home.peer, new)
+    rival = await home_of(home.peer)
+    await rival.refused(rival.says(phone), "goes on under")
+    await rival.withdraw(phone)
+    assert lives(home.peer, new.device_id)
+    assert not call.done()  # type: ignore[attr-defined]
 
 
 @pytest.mark.attack(26)

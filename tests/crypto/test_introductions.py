@@ -26,7 +26,7 @@ from homing_crypto.introductions import (
 from homing_crypto.pushes import Taken, take
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
 from homing_crypto.vouching import Terms
-from homing_crypto.withdrawals import Ended, tighten, withdraw
+from homing_crypto.withdrawals import Ended, leave, tighten, withdraw
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from homing_crypto.identity import DeviceIdentity
 
 NOW = 1_800_000_000.0
+HOUR_S = 3600.0
 HOME, OTHER, ME, PHONE, SECOND = (throwaway_identity() for _ in range(5))
 TERMS = Terms(me=frozenset({ME.device_id}))
 FULL = Limits(1000, 2, 3, ("small*",), ("notes.*",), int(NOW) + 9_000, "08:00-22:00")
@@ -235,6 +236,90 @@ def test_a_home_has_no_more_devices_in_a_day_than_at_once(store: MemoryTrustStor
     new = said(devices[3], serial=8, lease=later + 60, limits=Limits())
     assert push(store, new, now=later, terms=few).fresh
     assert store.lookup(devices[0].device_id) is None, "what lapsed a day ago is forgotten"
+
+
+def successor(store: MemoryTrustStore, first: DeviceIdentity, new: DeviceIdentity) -> None:
+    """Another key of an introduced device, whose first one is retired."""
+    before = store.get(first.device_id)
+    now = paired_device(new)
+    later = dataclasses.replace(
+        before, id=now.id, certificate_der=now.certificate_der, account=first.device_id
+    )
+    store.rewrite(lambda _: Ended((later, dataclasses.replace(before, retires_at=1))))
+
+
+@pytest.mark.parametrize("named", [PHONE, SECOND], ids=["its first key", "its new key"])
+def test_all_keys_of_a_device_end_whichever_is_named(
+    store: MemoryTrustStore, named: DeviceIdentity
+) -> None:
+    push(store, said())
+    successor(store, PHONE, SECOND)
+    done = back(store, named.device_id, serial=6)
+    assert [one.id for one in done.ended] == [SECOND.device_id]
+    assert done.idle == (PHONE.device_id,)
+    assert not store.get(SECOND.device_id).live(NOW)
+
+
+def test_what_a_home_says_of_one_key_holds_for_the_others(store: MemoryTrustStore) -> None:
+    push(store, said())
+    successor(store, PHONE, SECOND)
+    less = dataclasses.replace(FULL, tokens_per_day=7)
+    push(store, said(SECOND, serial=6, limits=less, lease=NOW + 60))
+    for key in (PHONE, SECOND):
+        assert store.get(key.device_id).limits.tokens_per_day == 7
+        assert store.get(key.device_id).lease_expires_at == NOW + 60
+
+
+def test_a_device_counts_once_whatever_keys_it_has(store: MemoryTrustStore) -> None:
+    push(store, said())
+    successor(store, PHONE, SECOND)
+    two = dataclasses.replace(TERMS, most_devices=2)
+    assert push(store, said(throwaway_identity(), serial=6), terms=two).fresh
+    assert why(push(store, said(throwaway_identity(), serial=7), terms=two)) is OverloadedError
+
+
+def test_an_account_stays_with_the_home_that_vouches_for_its_keys(store: MemoryTrustStore) -> None:
+    store.add(home_entry(OTHER))
+    push(store, said())
+    successor(store, PHONE, SECOND)
+    later = NOW + MAX_LEASE_S
+    push(store, said(SECOND, serial=6, limits=Limits(), lease=later + 3600), now=later)
+    later += MAX_LEASE_S - HOUR_S
+    push(store, said(SECOND, serial=7, limits=Limits(), lease=later + 3600), now=later)
+    later += HOUR_S / 2
+    theirs = said(home=OTHER, limits=Limits(), lease=later + 60)
+    assert why(push(store, theirs, home=OTHER, now=later)) is ConflictError
+    assert store.get(PHONE.device_id).introduced_by == HOME.device_id, "it is not forgotten"
+    # Even where it came to be, a withdrawal there ends nothing of the other home's device.
+    taken = dataclasses.replace(store.get(PHONE.device_id), introduced_by=OTHER.device_id)
+    store.rewrite(lambda _: Ended((taken,)))
+    done = store.rewrite(lambda all_: withdraw([PHONE.device_id], 9, OTHER.device_id, all_, later))
+    assert done.idle == ()
+    assert store.get(SECOND.device_id).live(later)
+
+
+def test_revoked_devices_keep_their_places_for_a_day(store: MemoryTrustStore) -> None:
+    one = dataclasses.replace(TERMS, most_devices=1)
+    push(store, said(), terms=one)
+    revoked = dataclasses.replace(store.get(PHONE.device_id), revoked_at=NOW)
+    store.rewrite(lambda _: Ended((revoked,)))
+    assert why(push(store, said(SECOND, serial=6), terms=one)) is OverloadedError
+    later = NOW + MAX_LEASE_S
+    new = said(SECOND, serial=7, limits=Limits(), lease=later + 60)
+    assert push(store, new, now=later, terms=one).fresh
+    assert store.get(PHONE.device_id).revoked_at, "what was revoked here stays so"
+
+
+def test_a_device_leaves_until_its_home_says_something_new(store: MemoryTrustStore) -> None:
+    direct = store.add(paired_device(SECOND))
+    push(store, said())
+    done = store.rewrite(lambda all_: leave(PHONE.device_id, all_, NOW))
+    assert ([one.id for one in done.ended], done.idle) == ([PHONE.device_id], (PHONE.device_id,))
+    assert not store.get(PHONE.device_id).live(NOW)
+    assert why(push(store, said())) is RefusedError
+    assert push(store, said(serial=6)).fresh
+    assert store.rewrite(lambda all_: leave(SECOND.device_id, all_, NOW)).put == ()
+    assert store.get(SECOND.device_id) == direct
 
 
 def test_introductions_do_not_chain(store: MemoryTrustStore) -> None:

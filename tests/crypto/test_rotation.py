@@ -265,3 +265,37 @@ def test_an_error_while_deciding_stores_nothing(store: TrustStore, clock: FakeCl
     with pytest.raises(HomingError):
         store.rewrite(decide)
     assert store.devices() == before
+
+
+def test_a_device_on_another_nodes_word_replaces_no_key_here(
+    store: TrustStore, clock: FakeClock
+) -> None:
+    ends = int(clock.now()) + 60
+    guest = dataclasses.replace(
+        paired_device(OLD), introduced_by=ELSEWHERE.device_id, lease_expires_at=ends
+    )
+    store.add(guest)
+    with pytest.raises(RefusedError, match="its home"):
+        rotate(store, clock, OLD, NEW)
+    with pytest.raises(RefusedError, match="its home"):
+        store.rewrite(lambda known: finished(known, OLD.device_id))
+    assert store.devices() == (guest,)
+
+
+def test_a_new_key_that_a_home_told_of_first_is_the_paired_devices_all_the_same(
+    store: TrustStore, clock: FakeClock
+) -> None:
+    store.add(paired_device(OLD))
+    ends = int(clock.now()) + 60
+    store.add(
+        dataclasses.replace(
+            paired_device(NEW, DeviceRole.GUEST),
+            introduced_by=ELSEWHERE.device_id,
+            lease_expires_at=ends,
+        )
+    )
+    done = rotate(store, clock, OLD, NEW)
+    assert not done.again
+    after = store.get(NEW.device_id)
+    assert (after.role, after.introduced_by, after.owner) == (DeviceRole.MEMBER, "", OLD.device_id)
+    assert rotate(store, clock, OLD, NEW).again
