@@ -94,8 +94,6 @@ def test_somebody_else_at_the_nodes_address(
     tiny: Household, other_node: Node, stranger: Phone
 ) -> None:
     stranger.pair(tiny.node)
-    if other_node.daemon is not None:
-        other_node.end(signal.SIGTERM)
     assert tiny.node.end(signal.SIGTERM) == 0
     other_node.start(port=tiny.node.port)
     (seen,) = stranger.nodes()

@@ -41,7 +41,7 @@ def tiny(tiny_household: Household) -> Household:
     return tiny_household
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def other_node(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[Node]:
     """A node of somebody else's, whom no phone here knows. It is not up."""
     node = Node.make(tmp_path_factory.mktemp("other") / "cellar", {"name": str(tiny_model)})
