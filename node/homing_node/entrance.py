@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from homing_core.errors import UnpairedError
+
 from homing_node.binding import bind_tls, listen
+from homing_node.devices.checks import FloodError
 from homing_node.door.events import Caps
 from homing_node.door.front_door import DoorSettings, FrontDoor
 from homing_node.door.process import prepare_folder
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 _PORT_KEY = "--port"
 TOLD_S: Final = 2.0
 """Seconds in which a device that was shut out can still be told so on the connection it has."""
+
+_MOST_LEAVING: Final = 1024
+"""Connections of which it is remembered that they are being cut: more than there can be at once."""
 
 
 def hybrid_required(config: NodeConfig) -> bool:
@@ -46,6 +53,7 @@ class Entrance:
         self._config = config
         self._refusals = refusals
         self._door: FrontDoor | None = None
+        self._leaving: OrderedDict[str, None] = OrderedDict()
 
     @property
     def door(self) -> FrontDoor | None:
@@ -88,13 +96,30 @@ class Entrance:
             await self._door.close(grace_s)
 
     def hanging_up(self, work: Work) -> Work:
-        """The same work; a revoked device's connections end as well, soon after its calls."""
+        """The same work; who is let in no more also loses its connections, soon after its calls."""
         return _HangingUp(work, self)
 
     def expel(self, account: DeviceId) -> None:
         """End all connections of a device that was shut out."""
         if self._door is not None:
             self._door.expel(account)
+
+    def refused(self, peer: str, error: HomingError) -> None:
+        """A call was refused; see `RpcGuard`. Whoever only makes calls to be refused is cut."""
+        if self._door is None or peer in self._leaving:
+            return
+        if isinstance(error, FloodError):
+            self._leave(peer)
+            self._door.dismiss(peer)  # the door may not know yet whose it is
+            self._door.expel(error.account)
+        elif isinstance(error, UnpairedError):  # whatever it was, it is let in no more
+            self._leave(peer)
+            asyncio.get_running_loop().call_later(TOLD_S, self._door.dismiss, peer)
+
+    def _leave(self, peer: str) -> None:
+        self._leaving[peer] = None
+        if len(self._leaving) > _MOST_LEAVING:
+            self._leaving.popitem(last=False)
 
     def allowed(self, peer: str, caller: Caller) -> None:
         """A call was let in; see `RpcGuard`."""
@@ -110,7 +135,7 @@ class _HangingUp:
     async def end(self, account: DeviceId, error: HomingError | None = None) -> int:
         """See `homing_node.devices.desk.Work.end`."""
         ended = await self._work.end(account, error)
-        if error is None:
+        if error is None or isinstance(error, UnpairedError):
             asyncio.get_running_loop().call_later(TOLD_S, self._entrance.expel, account)
         return ended
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from homing_core.access import AccessRule
     from homing_core.clock import Clock
+    from homing_core.ids import DeviceId
     from homing_crypto.guard import Caller
     from homing_crypto.live_calls import LiveCalls
 
@@ -24,8 +25,23 @@ if TYPE_CHECKING:
 USES: Final = frozenset({Scope.INFERENCE, Scope.TOOLS, Scope.JOBS, Scope.RELAY})
 """Scopes that use the node, for which hours are set. Looking after devices and keys, and asking
 what may be used, is possible at any time."""
+_SLOWLY: Final = "Wait a moment, then go on more slowly."
 _SOON_MS: Final = 1_000
+_FLOOD_MS: Final = 10_000
 _MS: Final = 1_000
+
+
+class FloodError(OverloadedError):
+    """A device goes on calling whatever it is told.
+
+    Args:
+        account: whose calls they are.
+    """
+
+    def __init__(self, account: DeviceId) -> None:
+        """In the words that all see who call too often."""
+        super().__init__("this device makes far too many calls", _SLOWLY, _FLOOD_MS)
+        self.account = account
 
 
 class CallChecks:
@@ -67,8 +83,9 @@ class CallChecks:
         wait = self._rates.take(caller.account, self._clock.monotonic())
         if wait:
             msg = "this device makes too many calls"
-            hint = "Wait a moment, then go on more slowly."
-            raise OverloadedError(msg, hint, max(int(wait * _MS), 1))
+            if self._rates.floods(caller.account):
+                raise FloodError(caller.account)
+            raise OverloadedError(msg, _SLOWLY, max(int(wait * _MS), 1))
         if self._calls.count(caller.account) >= self._at_once:
             msg = f"this device has {self._at_once} calls open, which is the most"
             raise OverloadedError(msg, "Try again when some have ended.", _SOON_MS)

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from homing_core.ids import DeviceId
 
+FLOOD_BURSTS: Final = 10
+"""So many bursts refused within few seconds are no busy device but a flood."""
+_FORGIVEN_S: Final = 4.0
+"""Seconds in which a burst of refused calls is forgiven."""
 _KEPT: Final = 4096
 """Buckets that are kept; then full ones, which remember nothing, are dropped."""
 
@@ -16,6 +20,7 @@ _KEPT: Final = 4096
 class _Bucket:
     level: float
     at: float
+    refused: float = 0.0
 
 
 class CallRates:
@@ -43,12 +48,21 @@ class CallRates:
         if bucket is None:
             self._tidy(now)
             bucket = self._buckets[account] = _Bucket(self._burst, now)
+        forgiven = max(now - bucket.at, 0.0) * self._burst / _FORGIVEN_S
+        bucket.refused = max(bucket.refused - forgiven, 0.0)
         bucket.level = self._level(bucket, now)
         bucket.at = now
         if bucket.level < 1:
+            # No more than twice as many are remembered, so that a flood is over once it ends.
+            bucket.refused = min(bucket.refused + 1, 2 * FLOOD_BURSTS * self._burst)
             return (1 - bucket.level) / self._per_second
         bucket.level -= 1
         return 0.0
+
+    def floods(self, account: DeviceId) -> bool:
+        """Whether so many of its last calls were refused that it does not even listen."""
+        bucket = self._buckets.get(account)
+        return bucket is not None and bucket.refused >= FLOOD_BURSTS * self._burst
 
     def _level(self, bucket: _Bucket, now: float) -> float:
         return min(self._burst, bucket.level + max(now - bucket.at, 0.0) * self._per_second)
@@ -58,5 +72,5 @@ class CallRates:
             self._buckets = {
                 account: bucket
                 for account, bucket in self._buckets.items()
-                if self._level(bucket, now) < self._burst
+                if self._level(bucket, now) < self._burst or bucket.refused
             }

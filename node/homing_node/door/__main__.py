@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from homing_core.errors import InvalidDataError
 
 from homing_node.door.control import BEAT_S, MAX_LINE, Drain, Ready, Report, Setup, decode, encode
-from homing_node.door.events import Caps, Expelled, Proved
+from homing_node.door.events import Caps, Dismissed, Expelled, Proved
 from homing_node.door.gate import Gate
 from homing_node.door.tally import Tally
 
@@ -90,7 +90,7 @@ async def serve(connection: socket.socket) -> int:
 async def _obey(reader: asyncio.StreamReader, gate: Gate) -> None:
     while line := await reader.readline():
         match decode(line):
-            case Proved() | Expelled() as event:
+            case Proved() | Expelled() | Dismissed() as event:
                 gate.take(event)
             case Drain():
                 gate.drain()

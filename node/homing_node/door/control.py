@@ -1,7 +1,7 @@
 """The lines between node and door: one JSON object each, over a socket pair. Pure.
 
-To the door: first `Setup`, then `Proved`, `Expelled` and `Drain`. To the node: `Ready` once, then
-`Report` at least every `BEAT_S` seconds.
+To the door: first `Setup`, then `Proved`, `Expelled`, `Dismissed` and `Drain`. To the node:
+`Ready` once, then `Report` at least every `BEAT_S` seconds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, cast
 
 from homing_core.errors import InvalidDataError
 
-from homing_node.door.events import Caps, Expelled, Proved
+from homing_node.door.events import Caps, Dismissed, Expelled, Proved
 from homing_node.door.floor import Reason
 
 BEAT_S: Final = 2.0
@@ -57,7 +57,7 @@ class Report:
     refused: tuple[tuple[str, Reason, int], ...] = ()
 
 
-ToDoor: TypeAlias = Setup | Proved | Expelled | Drain
+ToDoor: TypeAlias = Setup | Proved | Expelled | Dismissed | Drain
 ToNode: TypeAlias = Ready | Report
 
 
@@ -70,6 +70,8 @@ def encode(message: ToDoor | ToNode) -> bytes:
             body = {"proved": [message.number, message.device]}
         case Expelled():
             body = {"expelled": message.device}
+        case Dismissed():
+            body = {"dismissed": message.number}
         case Drain():
             body = {"drain": True}
         case Ready():
@@ -97,11 +99,8 @@ def _read(kind: str, value: object) -> ToDoor | ToNode:
     match kind:
         case "setup":
             return _setup(value)
-        case "proved":
-            number, device = _list(value)
-            return Proved(_number(number), _text(device))
-        case "expelled":
-            return Expelled(_text(value))
+        case "proved" | "expelled" | "dismissed":
+            return _about(kind, value)
         case "drain" if value is True:
             return Drain()
         case "ready" if value is True:
@@ -110,6 +109,16 @@ def _read(kind: str, value: object) -> ToDoor | ToNode:
             return Report(tuple(_refused(entry) for entry in _list(value)))
         case _:
             raise KeyError(kind)
+
+
+def _about(kind: str, value: object) -> Proved | Expelled | Dismissed:
+    """What the node knows of a connection or a device."""
+    if kind == "expelled":
+        return Expelled(_text(value))
+    if kind == "dismissed":
+        return Dismissed(_number(value))
+    number, device = _list(value)
+    return Proved(_number(number), _text(device))
 
 
 def _setup(value: object) -> Setup:

@@ -88,11 +88,18 @@ class Expelled:
 
 
 @dataclass(frozen=True, slots=True)
+class Dismissed:
+    """The node wants nothing more of this one connection."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """Look at the deadlines."""
 
 
-Event: TypeAlias = Arrived | Greeted | Answered | Proved | Left | Expelled | TimePassed
+Event: TypeAlias = Arrived | Greeted | Answered | Proved | Left | Expelled | Dismissed | TimePassed
 
 
 @dataclass(frozen=True, slots=True)

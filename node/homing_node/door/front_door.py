@@ -25,7 +25,7 @@ from homing_node.door.control import (
     decode,
     encode,
 )
-from homing_node.door.events import Caps, Expelled, Proved
+from homing_node.door.events import Caps, Dismissed, Expelled, Proved
 from homing_node.door.names import SOCKET, visitor
 from homing_node.door.process import kill, log_output, spawn
 
@@ -144,6 +144,16 @@ class FrontDoor:
     def expel(self, account: str) -> None:
         """End every connection of a device that was shut out."""
         self._say(Expelled(account))
+
+    def dismiss(self, peer: str) -> None:
+        """End the one connection that a call came on.
+
+        Args:
+            peer: `ServicerContext.peer()`.
+        """
+        known = visitor(peer)
+        if known is not None:
+            self._say(Dismissed(known.number))
 
     async def close(self, grace_s: float) -> None:
         """Accept no more, let connections end, then end them. Harmless when repeated.

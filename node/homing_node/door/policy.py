@@ -20,6 +20,7 @@ from homing_node.door.events import (
     Answered,
     Arrived,
     Dial,
+    Dismissed,
     Drop,
     Expelled,
     Greeted,
@@ -118,9 +119,8 @@ class Policy:
                 yield from self._prove(event)
             case Left():
                 self._forget(event.number)
-            case Expelled():
-                for number in self._proven.of(event.device):
-                    yield self._drop(number, Reason.EXPELLED)
+            case Expelled() | Dismissed():
+                yield from self._turn_out(event)
             case TimePassed():
                 yield from self._expire(now)
 
@@ -138,6 +138,13 @@ class Policy:
         self._friendly.move_to_end(household)
         if len(self._friendly) > _MOST_FRIENDLY:
             self._friendly.popitem(last=False)
+
+    def _turn_out(self, event: Expelled | Dismissed) -> Iterator[Action]:
+        if isinstance(event, Expelled):
+            for number in self._proven.of(event.device):
+                yield self._drop(number, Reason.EXPELLED)
+        elif event.number in self._household:
+            yield self._drop(event.number, Reason.EXPELLED)
 
     def _admit(self, now: float) -> Iterator[Action]:
         """Give turns while gRPC has hands free."""

@@ -15,7 +15,7 @@ from homing_node.door.control import (
     decode,
     encode,
 )
-from homing_node.door.events import Caps, Expelled, Proved
+from homing_node.door.events import Caps, Dismissed, Expelled, Proved
 from homing_node.door.floor import Reason
 from homing_node.door.tally import MOST, Tally
 from hypothesis import given
@@ -30,6 +30,7 @@ DEVICE = "d" * 64
         Setup((3, 4), 1 << 32, True, Caps()),  # noqa: FBT003  # fields in order
         Proved(7, DEVICE),
         Expelled(DEVICE),
+        Dismissed(7),
         Drain(),
         Ready(),
         Report(),
@@ -61,6 +62,7 @@ def test_a_message_comes_back(message: ToDoor | ToNode) -> None:
         b'{"proved":[18446744073709551616,"d"]}',
         b'{"proved":[1,"' + b"d" * 200 + b'"]}',
         b'{"expelled":1}',
+        b'{"dismissed":"1"}',
         b'{"drain":1}',
         b'{"ready":false}',
         b'{"ready":true,"drain":true}',
