@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from homing_crypto.vault.base import KeyVault, Protection
 
     from homing_agent.runtime.paths import ProgramPaths
@@ -66,13 +68,23 @@ class FindPlace(Protocol):
         ...
 
 
-def add_protect_command(group: typer.Typer, program: str, find: FindPlace) -> None:
+def _leave_running(_: ProgramPaths) -> None:
+    """Whoever started the program ends it."""
+
+
+def add_protect_command(
+    group: typer.Typer,
+    program: str,
+    find: FindPlace,
+    make_way: Callable[[ProgramPaths], None] = _leave_running,
+) -> None:
     """Add the command to a group.
 
     Args:
         group: `keys` of the program.
         program: what it is called.
         find: finds its places.
+        make_way: ends what the program itself started and what would write the keys.
     """
     examples = f"""
 [bold]Examples[/bold]
@@ -96,7 +108,7 @@ def add_protect_command(group: typer.Typer, program: str, find: FindPlace) -> No
     ) -> None:
         """Show or change how this device's keys are protected on disk.
 
-        The program must not run meanwhile. A kill at any moment loses no key.
+        A kill at any moment loses no key.
         """
         around = context.obj  # what was said between `keys` and `protect`
         paths, place = find(
@@ -106,7 +118,7 @@ def add_protect_command(group: typer.Typer, program: str, find: FindPlace) -> No
         if way is None:
             _show(place, as_json=as_json)
         else:
-            _protect(paths, place, way, new_passphrase_file, as_json=as_json)
+            _protect(paths, place, way, new_passphrase_file, make_way, as_json=as_json)
 
 
 def _show(place: KeyPlace, *, as_json: bool) -> None:
@@ -124,8 +136,14 @@ def _show(place: KeyPlace, *, as_json: bool) -> None:
         typer.echo(f"No keys yet. They are made when {place.program} starts.")
 
 
-def _protect(
-    paths: ProgramPaths, place: KeyPlace, word: str, new: Path | None, *, as_json: bool
+def _protect(  # noqa: PLR0913  # the words of the command
+    paths: ProgramPaths,
+    place: KeyPlace,
+    word: str,
+    new: Path | None,
+    make_way: Callable[[ProgramPaths], None],
+    *,
+    as_json: bool,
 ) -> None:
     from homing_core.clock import SystemClock  # noqa: PLC0415  # keep help quick
     from homing_crypto.identity import DeviceIdentity  # noqa: PLC0415  # as above
@@ -139,11 +157,13 @@ def _protect(
 
     way = _way(word, new)
     prepare_data_dir(paths)
+    asked = somebody_can_be_asked()
+    # Opened first: who cannot open the keys ends nothing that runs.
+    opened_by = unlocked(place, interactive=asked)
+    make_way(paths)
     with DataDirLock.acquire(paths):  # a running program would write its keys as it opened them
         files = key_files(place.folder)
-        asked = somebody_can_be_asked()
         if files:
-            opened_by = unlocked(place, interactive=asked)
             protect_all(files, opened_by, lambda: _vault(way, new, interactive=asked))
         else:  # then they never lie unprotected
             vault = _vault(way, new, interactive=asked)
