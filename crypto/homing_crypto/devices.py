@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
 from homing_core.errors import (
     ConflictError,
     IntegrityError,
-    NotFoundError,
     RefusedError,
-    UsageError,
 )
 from homing_core.ids import DeviceId
 from homing_core.labels import clean_label
@@ -33,8 +31,6 @@ CLOCK_SLACK_S = 24 * 60 * 60
 """A clock that is set back by less is believed."""
 _MOST_LEASE_S = 25 * 60 * 60
 """Leases are at most a day long; an hour more for clocks that differ."""
-MIN_PREFIX = 4
-"""Fewer hex digits than this never name a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,36 +205,6 @@ def granted(
         msg = "this device is here on another node's word, and is what that node may make it"
         raise RefusedError(msg, "Change what its home may do, or revoke this device.")
     return replace(device, role=role, scopes=scopes, limits=limits)
-
-
-_Id = TypeVar("_Id", bound=str)
-
-
-def match_prefix(ids: Iterable[_Id], prefix: str, what: str = "device") -> _Id:
-    """The one id that starts with `prefix`.
-
-    Args:
-        ids: the ids to look among.
-        prefix: at least `MIN_PREFIX` hex digits; case and surrounding space do not matter.
-        what: what the ids name, for errors.
-
-    Raises:
-        UsageError: the prefix is too short.
-        NotFoundError: nothing starts with it.
-        ConflictError: several do.
-    """
-    wanted = prefix.strip().lower()
-    if len(wanted) < MIN_PREFIX:
-        msg = f"that {what} id is too short"
-        raise UsageError(msg, f"Give at least {MIN_PREFIX} digits.")
-    found = [known for known in ids if known.startswith(wanted)]
-    if not found:
-        msg = f"no {what} has an id that starts like this"
-        raise NotFoundError(msg, "List them to see their ids.")
-    if len(found) > 1:
-        msg = f"{len(found)} {what}s have an id that starts like this"
-        raise ConflictError(msg, "Give more digits.")
-    return found[0]
 
 
 def checked_device(device: PairedDevice) -> PairedDevice:

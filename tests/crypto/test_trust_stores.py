@@ -27,7 +27,7 @@ from homing_core.errors import (
 )
 from homing_core.ids import DeviceId
 from homing_core.testing import FakeClock
-from homing_crypto.devices import PairedDevice, Rewrite, match_prefix, scopes_for
+from homing_crypto.devices import PairedDevice, Rewrite, scopes_for
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
 from homing_crypto.truststore import SqliteTrustStore
 from hypothesis import given
@@ -223,23 +223,6 @@ def test_an_id_prefix_finds_one_device_or_says_why_not(store: TrustStore) -> Non
         store.find(ONE.device_id[:3])
     with pytest.raises(NotFoundError):
         store.find(f"{ONE.device_id}0")
-
-
-def test_an_ambiguous_prefix_is_refused() -> None:
-    known = ["abcd1", "abcd2", "abce1"]
-    with pytest.raises(ConflictError, match="2 devices"):
-        match_prefix(known, "abcd")
-    assert match_prefix(known, "abcd2") == "abcd2"
-
-
-@given(st.text(max_size=80))
-def test_any_prefix_gives_an_answer_or_a_clear_error(text: str) -> None:
-    try:
-        found = match_prefix([ONE.device_id], text)
-    except (UsageError, NotFoundError):
-        assert not ONE.device_id.startswith(text.strip().lower()) or len(text.strip()) < 4
-    else:
-        assert found == ONE.device_id
 
 
 def test_last_seen_is_noted_but_not_on_every_call(store: TrustStore, clock: FakeClock) -> None:

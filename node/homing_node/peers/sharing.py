@@ -12,7 +12,7 @@ from homing_core.errors import HomingError, RefusedError
 from homing_core.labels import clean_label
 from homing_core.tools import Place
 from homing_crypto.audit.records import CONSOLE, NODE, AuditKind
-from homing_crypto.devices import match_prefix
+from homing_crypto.naming import device_names, match_named
 from homing_crypto.nodes import find_node
 
 from homing_node.peers.courier import Courier
@@ -202,7 +202,8 @@ class Sharing:
     async def _choices(self, prefixes: Iterable[str], *, chosen: bool) -> dict[DeviceId, bool]:
         everyone = await asyncio.to_thread(self._parts.store.devices)
         own = {one.id: one for one in everyone if not one.introduced_by}
-        found = [own[match_prefix(own, prefix)] for prefix in prefixes]
+        names = device_names(own.values())
+        found = [own[match_named(names, prefix)] for prefix in prefixes]
         for device in found:
             if device.role is DeviceRole.PEER:
                 msg = "another node is not introduced to peers"
