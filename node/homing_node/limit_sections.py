@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from homing_core.access import Limits
+from homing_core.config import HERE
 from homing_core.errors import UsageError
 from homing_core.limits import checked_limits
 
@@ -33,11 +34,12 @@ class CeilingSection:
 
     def __post_init__(self) -> None:
         """Check the numbers, patterns and hours."""
-        try:
-            checked_limits(self.limits)
-        except UsageError as error:
-            msg = f"{error.what} ({error.hint.rstrip('.')})"
-            raise ValueError(msg) from error
+        for key in (one.name for one in fields(self)):
+            try:
+                checked_limits(replace(Limits(), **{key: getattr(self, key)}))
+            except UsageError as error:
+                msg = f"{HERE}.{key}: {error.what} ({error.hint.rstrip('.')})"
+                raise ValueError(msg) from error
 
     @property
     def limits(self) -> Limits:
@@ -72,7 +74,8 @@ class LimitsSection:
         member: ceiling for each member's device.
         guest: ceiling for each guest's device.
         introduced: ceiling for each device that another home vouches for, whatever its role; that
-            home's own limits count as well.
+            home's own limits count as well, for all of its devices together, and where it has none
+            these do.
     """
 
     calls_per_second: float = 50.0
