@@ -117,7 +117,7 @@ def test_a_full_disk_raises_nothing_holds_up_nobody_and_is_counted(
     monkeypatch.setattr(audit.file, "append", disk.append)
     began = time.monotonic()
     for _ in range(MOST_WAITING + 30):
-        audit.record(AuditKind.REFUSED, actor=DEVICE)
+        audit.record(AuditKind.APPROVAL, actor=DEVICE)
     assert time.monotonic() - began < 5.0  # one wait of 50 ms, and none after it
     assert audit.lost == 30
     disk.full = False
@@ -143,7 +143,7 @@ def test_the_loop_is_not_held_up_by_a_slow_disk(
     monkeypatch.setattr(audit.file, "append", slow)
     began = time.monotonic()
     for _ in range(100):
-        audit.record(AuditKind.REFUSED, actor=DEVICE)
+        audit.record(AuditKind.APPROVAL, actor=DEVICE)
     assert time.monotonic() - began < 2.0
     gate.set()
     assert audit.settle(WAIT_S)

@@ -13,15 +13,17 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import structlog
-from homing_core.errors import HomingError, IntegrityError
+from homing_core.errors import HomingError
 
 from homing_crypto.audit.chain import Draft
+from homing_crypto.audit.gathering import Gathering
+from homing_crypto.audit.opening import open_or_put_aside
 from homing_crypto.audit.records import NODE, AuditKind
-from homing_crypto.audit.store import AuditFile, Filter
+from homing_crypto.audit.store import Filter
 from homing_crypto.audit.verify import BROKEN, OTHER_KEY, Broken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from homing_core.canonical import JsonValue
@@ -42,6 +44,8 @@ _GAPS: Final = 100
 _RETRY_S: Final = (0.5, 2.0, 10.0)
 _PRUNE_EVERY: Final = 1000
 _DAY_MS: Final = 86_400_000
+_COUNTS_S: Final = 300.0
+"""How often to look for counts that are due where nothing else happens."""
 _CLOSE_S: Final = 5.0
 
 _log = structlog.get_logger(__name__)
@@ -73,7 +77,7 @@ class SqliteAudit:
         self._clock = clock
         self._signer = signer
         self._keep_days = keep_days
-        self.file, aside = _open(path, clock)
+        self.file, aside = open_or_put_aside(path, clock.now())
         self._news = threading.Condition()
         self._waiting: deque[Draft] = deque()
         self._taken = 0
@@ -83,6 +87,7 @@ class SqliteAudit:
         self._closing = False
         self._since_pruning = _PRUNE_EVERY
         self._listeners: list[Callable[[], None]] = []
+        self._gathering = Gathering()
         self._looked_back = threading.Event()
         self._found: Broken | None = None
         self._thread = threading.Thread(target=self._write_all, name="audit", daemon=True)
@@ -109,15 +114,24 @@ class SqliteAudit:
 
     def _take(self, draft: Draft) -> None:
         with self._news:
+            before = self._taken
+            self._put(self._gathering.take(draft, self._clock.monotonic()))
+            mine = self._taken
+            if mine > before and not self._behind:
+                self._behind = not self._news.wait_for(lambda: self._written >= mine, WAIT_S)
+
+    def _put(self, drafts: Iterable[Draft]) -> None:
+        for draft in drafts:
             if self._closing or len(self._waiting) >= MOST_WAITING:
                 self._lost += 1
-                return
+                continue
             self._waiting.append(draft)
             self._taken += 1
-            mine = self._taken
-            self._news.notify_all()
-            if not self._behind:
-                self._behind = not self._news.wait_for(lambda: self._written >= mine, WAIT_S)
+        self._news.notify_all()
+
+    def _tell_counts(self, *, all_of_them: bool = False) -> None:
+        at_ms, now = int(self._clock.now() * 1000), self._clock.monotonic()
+        self._put(self._gathering.due(at_ms, now, all_of_it=all_of_them))
 
     def settle(self, timeout_s: float) -> bool:
         """Wait until all that was noted is on disk; False if it is not by then."""
@@ -143,6 +157,8 @@ class SqliteAudit:
     def close(self) -> None:
         """Write what is left, within a few seconds, and close the file; harmless twice."""
         with self._news:
+            if not self._closing:
+                self._tell_counts(all_of_them=True)
             self._closing = True
             self._news.notify_all()
         self._thread.join(_CLOSE_S)
@@ -181,9 +197,12 @@ class SqliteAudit:
         failures = 0
         while True:
             with self._news:
-                self._news.wait_for(lambda: self._waiting or self._closing)
+                self._news.wait_for(lambda: self._waiting or self._closing, _COUNTS_S)
                 if not self._waiting:
-                    return
+                    if self._closing:
+                        return
+                    self._tell_counts()
+                    continue
                 batch = [self._waiting[n] for n in range(min(len(self._waiting), _BATCH))]
                 lost, closing = self._lost, self._closing
             try:
@@ -228,14 +247,3 @@ class SqliteAudit:
                 _log.info("audit.pruned", seq=up_to)
         except HomingError as error:
             _log.error("audit.not_pruned", code=error.code.value, what=error.what)
-
-
-def _open(path: Path, clock: Clock) -> tuple[AuditFile, str]:
-    """The file; and the name under which a damaged one was put aside, or nothing."""
-    try:
-        return AuditFile(path), ""
-    except IntegrityError as error:
-        aside = path.with_name(f"{path.name}.damaged-{int(clock.now())}")
-        path.rename(aside)
-        _log.error("audit.damaged", what=error.what)
-        return AuditFile(path), aside.name

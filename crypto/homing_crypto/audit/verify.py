@@ -101,7 +101,7 @@ def verify(
         if head is not None and not head.names(entry.seq, entry.hash):
             return Broken(
                 entry.seq,
-                f"entry {entry.seq} is another one than the kept head names: "
+                f"entry {entry.seq} is another one than was noted elsewhere: "
                 "the record was written anew",
             )
     if checkpoint is not None and walk.removed != start:
@@ -204,12 +204,12 @@ def _reaches(head: Head, walk: _Walk, checkpoint: Checkpoint | None) -> Broken |
     if head.seq < checkpoint.seq:
         return Broken(
             head.seq,
-            f"entries up to {checkpoint.seq} were removed as too old, so that a head at "
-            f"{head.seq} cannot be compared",
+            f"entries up to {checkpoint.seq} were removed as too old, so that what was noted of "
+            f"entry {head.seq} cannot be compared",
         )
     if head.names(checkpoint.seq, checkpoint.hash):
         return None
-    return Broken(head.seq, f"entry {head.seq} was another one than the kept head names")
+    return Broken(head.seq, f"entry {head.seq} was another one than was noted elsewhere")
 
 
 def _signed_end(walk: _Walk, signed: SignedHead, certificate: CheckedCertificate) -> Broken | None:
