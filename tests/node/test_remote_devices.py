@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
-from homing_core.errors import NotFoundError, RefusedError
+from homing_core.errors import NotFoundError, OverloadedError, RefusedError
 from homing_core.testing import FakeClock
 from homing_crypto.audit.records import AuditKind
 from homing_crypto.guard import Caller, ShutOut
 from homing_crypto.testing import MemoryAudit, MemoryTrustStore, paired_device, throwaway_identity
 from homing_node.devices.desk import DeviceDesk
 from homing_node.devices.recovery import RECOVERY_FILE, Recovery
-from homing_node.devices.remote import Grant, RemoteDesk, check_grant, check_revoke
+from homing_node.devices.remote import MOST_CHANGES, Grant, RemoteDesk, check_grant, check_revoke
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,3 +116,20 @@ def test_a_peer_and_whom_it_vouches_for_can_be_shut_out() -> None:
     check_grant(OWNERS, peer, limits, recovery=False)
     with pytest.raises(RefusedError, match="stays one"):
         check_grant(OWNERS, peer, Grant(DeviceRole.GUEST, frozenset(), Limits()), recovery=True)
+
+
+@pytest.mark.attack
+async def test_an_owners_phone_fills_no_log_with_grants_and_can_still_shut_out(rig: Rig) -> None:
+    grant = Grant(DeviceRole.GUEST, DEFAULT_SCOPES[DeviceRole.GUEST], Limits())
+    rig.store.add(paired_device(GUEST, DeviceRole.GUEST))
+    for _ in range(MOST_CHANGES - 1):
+        await rig.remote.grant(OWNERS, MEMBER.device_id, grant)
+    for _ in range(2):
+        await rig.remote.revoke(OWNERS, MEMBER.device_id)
+    with pytest.raises(OverloadedError, match="within a day"):
+        await rig.remote.revoke(OWNERS, MEMBER.device_id)
+    with pytest.raises(OverloadedError, match="within a day"):
+        await rig.remote.grant(OWNERS, GUEST.device_id, grant)
+    (gone,) = await rig.remote.revoke(OWNERS, GUEST.device_id)
+    assert gone.revoked_at
+    assert len(rig.audit.entries) == MOST_CHANGES + 2

@@ -9,11 +9,12 @@ one that is here on another node's word leaves until that node's next word.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
-from homing_core.errors import RefusedError, UnpairedError
+from homing_core.errors import OverloadedError, RefusedError, UnpairedError
 from homing_crypto.audit.records import AuditKind
 from homing_crypto.devices import shut_out_with
 from homing_crypto.withdrawals import leave
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from homing_node.devices.desk import DeviceDesk, Work
     from homing_node.devices.recovery import Recovery
 
+MOST_CHANGES: Final = 100
+"""Grants, and revocations that were made before, that one device may ask for in `DAY_S`."""
+DAY_S: Final = 24 * 60 * 60.0
 _EXCHANGEABLE = frozenset({DeviceRole.MEMBER, DeviceRole.GUEST})
 
 
@@ -126,6 +130,7 @@ class RemoteDesk:
         self._work = work
         self._audit = audit
         self._clock = clock
+        self._lately: dict[DeviceId, deque[float]] = {}
 
     async def devices(self) -> tuple[PairedDevice, ...]:
         """Every device that was not revoked, oldest first."""
@@ -144,7 +149,7 @@ class RemoteDesk:
 
         Raises:
             RefusedError: the caller may not, or the secret is wrong.
-            OverloadedError: the caller gave too many wrong secrets.
+            OverloadedError: the caller gave too many wrong secrets, or says it too often.
             NotFoundError: there is no such device.
             HomingError: as `DeviceDesk.revoke`.
         """
@@ -155,6 +160,8 @@ class RemoteDesk:
             device = await asyncio.to_thread(self._store.get, device_id)
             known = await asyncio.to_thread(self._store.devices)
             check_revoke(caller, device, known, recovery=recovery)
+            if device.revoked_at:  # shutting out anybody who is not is never held back
+                self._count(caller)
         elif caller.device.introduced_by:
             return await self._leave(caller)
         return await self._desk.revoke(device_id, caller.id)
@@ -168,6 +175,7 @@ class RemoteDesk:
         recovery = await self._recovered(caller, secret)
         device = await asyncio.to_thread(self._store.get, device_id)
         check_grant(caller, device, grant, recovery=recovery)
+        self._count(caller)
         return await self._desk.grant(device_id, grant.role, grant.scopes, grant.limits, caller.id)
 
     async def _leave(self, caller: Caller) -> tuple[PairedDevice, ...]:
@@ -185,6 +193,17 @@ class RemoteDesk:
             lambda everyone: leave(caller.id, everyone, self._clock.now()), then
         )
         return decided.put or (caller.device,)
+
+    def _count(self, caller: Caller) -> None:
+        """Each of these is an entry in the audit log: nobody may fill it."""
+        now, when = self._clock.monotonic(), self._lately.setdefault(caller.account, deque())
+        while when and now - when[0] >= DAY_S:
+            when.popleft()
+        if len(when) >= MOST_CHANGES:
+            msg = f"this device changed others {MOST_CHANGES} times within a day"
+            hint = "Do it at the node: homing-node devices. Shutting a device out still works."
+            raise OverloadedError(msg, hint, int((when[0] + DAY_S - now) * 1000))
+        when.append(now)
 
     async def _recovered(self, caller: Caller, secret: str) -> bool:
         if not secret:
