@@ -150,7 +150,7 @@ async def test_the_only_owner_is_asked_before_it_leaves_a_node_without_one(
         async with rig.terminal(*words) as terminal:
             await terminal.expect("Leave it all the same?")
             terminal.type("n\n")
-            assert await terminal.end() == 3
+            assert await terminal.end() == 1
         assert not node.running.store.get(own).revoked_at
         done = await rig.run(*words, "--yes")
         assert done.out.startswith("Shut out of den: mine, ")

@@ -115,7 +115,7 @@ async def test_a_peer_that_cannot_be_told_is_said_to_be_so(tmp_path: Path) -> No
                 link = (await shown.event("opened"))["link"]
                 await command(attic, "peers", "add", link)
         left = await command(attic, "peers", "remove", "Friend")
-        assert "cannot be told now" in left.out
+        assert "cannot be reached now" in left.out
         assert "no longer than until 2" in left.out
         (view,) = objects(await command(attic, "peers", "--json"))
         assert view["leaving"] is True

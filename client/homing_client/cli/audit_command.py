@@ -106,7 +106,8 @@ def accept(  # noqa: PLR0913  # each is an option of the command
 
     setup = _setup(context, data_dir, config)
     asyncio.run(_reached(setup))
-    question = f"Take the record at {node} as it is now? What it had before is not told of again"
+    lost = "The warning about what it had before ends with that"
+    question = f"Take the record at {node} as it is now? {lost}"
     agree(question, yes=yes, as_json=as_json)
     asyncio.run(_accept(setup, node, as_json=as_json))
 
@@ -213,10 +214,10 @@ def _say(row: RecordRow) -> None:
         aside(f"  homing-node audit verify{head}")
         aside(f"If it is explained: homing audit accept {name}")
     elif row.kept is None:
-        out.print(Text(f"{name}: nothing kept yet; only an owner's phone keeps it"))
+        out.print(Text(f"{name}: nothing compared yet; only an owner's phone does that"))
     else:
         checked = _moment(row.checked_at)
-        out.print(Text(f"{name}: {row.kept.seq} entries, whole so far; compared {checked}"))
+        out.print(Text(f"{name}: {row.kept.seq} entries, whole when last compared, {checked}"))
     if row.kept is not None:
         out.print(Text(f"  head {row.kept.to_text()}"), soft_wrap=True)
 

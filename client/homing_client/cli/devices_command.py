@@ -231,7 +231,7 @@ async def _revoke(  # noqa: PLR0913  # the words of the command
     async with attached_channel(setup) as channel:
         calls = PhoneDevicesCalls(channel)
         if not yes:
-            await ask_before_last_owner_leaves(calls, node, device)
+            await ask_before_last_owner_leaves(calls, node, device, as_json=as_json)
         found = await calls.revoke(node, device, secret)
     show_revoked(found, as_json=as_json)
 

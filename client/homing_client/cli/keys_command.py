@@ -111,7 +111,9 @@ async def _rotate(setup: Setup, *, as_json: bool) -> None:
         return
     _print(own, nodes)
     if any(node.known_as != own[0].id for node in nodes):
-        aside("Nodes that still know an older key are told when they are called next.")
+        aside(
+            "Nodes that know only an older key get the new one when this phone next reaches them."
+        )
 
 
 def _print(own: tuple[OwnKey, ...], nodes: tuple[NodeKnows, ...]) -> None:

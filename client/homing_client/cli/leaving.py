@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from homing_client.rpc.phone_devices import PhoneDevicesCalls
 
 
-async def ask_before_last_owner_leaves(calls: PhoneDevicesCalls, node: str, text: str) -> None:
+async def ask_before_last_owner_leaves(
+    calls: PhoneDevicesCalls, node: str, text: str, *, as_json: bool
+) -> None:
     """Ask if this phone, the only owner of a node, is about to shut itself out.
 
     Args:
         calls: to the phone's resident process.
         node: which node.
         text: the device that was named.
+        as_json: a script reads the output, which no question may be mixed into.
 
     Raises:
         UsageError: nobody can be asked.
-        RefusedError: the person said no.
+        typer.Exit: the person said no.
         HomingError: no one device is meant, or the node was not reached.
     """
     try:
@@ -43,9 +46,9 @@ async def ask_before_last_owner_leaves(calls: PhoneDevicesCalls, node: str, text
         "that can be done only at the node itself, where a new owner is paired with: "
         "homing-node pair --role owner"
     )
-    if not sys.stdin.isatty():
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(what, f"{after}. If that is what you want: --yes")
     typer.echo(f"{what[0].upper()}{what[1:]}. {after}", err=True)
     if not typer.confirm("Leave it all the same?", err=True):
-        msg = "nothing was changed"
-        raise RefusedError(msg, "Pair another owner first: homing-node pair --role owner")
+        typer.echo("Nothing was changed.", err=True)
+        raise typer.Exit(1)

@@ -193,11 +193,11 @@ async def _remove(setup: Setup, peer: str, *, as_json: bool) -> None:
     if as_json:
         print_json(peer_object(view) | {"event": "removed" if gone else "leaving"})
     elif gone:
-        out.print(f"{safe(view.name)} was told to let in none of our devices, and is forgotten.")
+        out.print(f"{safe(view.name)} lets in none of our devices any more, and is forgotten.")
     else:
         last = max((one.lease_expires_at for one in view.devices), default=0)
         out.print(
-            f"{safe(view.name)} cannot be told now. This node goes on trying; whatever happens, "
+            f"{safe(view.name)} cannot be reached now. This node goes on trying; whatever happens, "
             f"our devices are let in there no longer than until {moment(last)}."
         )
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def show_peer(peer: PeerView) -> None:
     """A peer, and how each of our devices stands there."""
-    state = "leaving" if peer.leaving else "told"
+    state = "being removed" if peer.leaving else "knows our devices"
     if peer.error is not None:
         state = f"[yellow]{safe(peer.error.what)}[/yellow]"
     out.print(f"[bold]{safe(peer.name)}[/bold], {peer.id[:SHORT_ID]}: {state}")
     out.print(f"  address  {safe(', '.join(peer.addresses))}")
-    out.print(f"  told     {moment(peer.pushed_at)}")
+    out.print(f"  last     {moment(peer.pushed_at)}")
     out.print(f"  guests   {'too' if peer.guests else 'not'}")
     for one in peer.devices:
         out.print(f"  device   {safe(one.name) or one.id[:SHORT_ID]}: {safe(_standing(one))}")
@@ -36,7 +36,7 @@ def _standing(one: SharedView) -> str:
     until = moment(one.lease_expires_at)
     return {
         Standing.TAKEN: f"let in, until {until} unless renewed",
-        Standing.WAITING: "to be told",
+        Standing.WAITING: "not known there yet",
         Standing.REFUSED: f"not taken: {one.reason}",
         Standing.WITHDRAWING: f"to be taken back; let in until {until} at most",
     }[one.standing]

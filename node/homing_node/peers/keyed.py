@@ -101,4 +101,4 @@ class KeyedDial:
         self._following.add(following)
         following.add_done_callback(self._following.discard)
         msg = f"{node.name} has a new key"
-        raise UnavailableError(msg, "It is told under that in a moment.")
+        raise UnavailableError(msg, "It is called under that from now on.")
