@@ -87,7 +87,7 @@ def read_number(text: str, what: str) -> int:
     plain = text.replace(",", "").replace("_", "").strip()
     if not plain.isdecimal() or not plain.isascii() or not int(plain):
         msg = f"{what} is neither a number above 0 nor {UNLIMITED}"
-        raise UsageError(msg, "Say for example: --tokens-per-day 20000")
+        raise UsageError(msg, f"Such as 20, or {UNLIMITED}.")
     return int(plain)
 
 

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import stat
 import threading
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from homing_core.errors import (
     ConfigError,
@@ -45,6 +45,16 @@ _PASSING = frozenset(
     }
 )
 """Kinds of failure that say nothing about the file's content; a closed store is MISUSE."""
+
+_LOST: Final = {
+    "trust.db": " and pair again",
+    "nodes.db": " and pair again",
+    "audit.db": "; a new record begins, and phones say so",
+    "audit_heads.db": "; this phone then believes the next head that it sees",
+    "usage.db": "; counting begins anew",
+    "peers.db": " and add the peers again",
+}
+"""What has to be done, or is lost, without a file."""
 
 Parameters: TypeAlias = tuple[str | bytes | int | float, ...]
 
@@ -190,7 +200,7 @@ class Database:
     def _damaged(self) -> IntegrityError:
         return IntegrityError(
             f"{self._what} ({self._path}) is damaged",
-            "Restore it from a backup, or move it away and pair again.",
+            f"Restore it from a backup, or move it away{_LOST.get(self._path.name, '')}.",
         )
 
     @contextlib.contextmanager

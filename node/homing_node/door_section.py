@@ -43,6 +43,14 @@ class DoorSection:
             if not 1 <= getattr(self, key) <= most:
                 msg = f"door.{key} is not between 1 and {most:,}"
                 raise ValueError(msg)
+        for whole in ("waiting", "unproven"):
+            part = f"{whole}_per_address"
+            if getattr(self, part) > getattr(self, whole):
+                msg = (
+                    f"door.{part} ({getattr(self, part)}) is above door.{whole} "
+                    f"({getattr(self, whole)})"
+                )
+                raise ValueError(msg)
         for key in ("hello_seconds", "proof_seconds"):
             if not 0.1 <= getattr(self, key) <= 120:  # noqa: PLR2004  # two minutes
                 msg = f"door.{key} is not between 0.1 and 120"

@@ -52,9 +52,9 @@ def test_environment_overrides_single_keys() -> None:
     ("text", "says"),
     [
         ("[listen", "not valid TOML"),
-        ("[listen]\nport = '8'", "expected int, found str at listen.port"),
-        ("[listen]\nport = true", "expected int, found bool at listen.port"),
-        ("[listen]\nname = 3", "expected str, found int at listen.name"),
+        ("[listen]\nport = '8'", "expected a whole number, found text in quotes at listen.port"),
+        ("[listen]\nport = true", "expected a whole number, found true or false at listen.port"),
+        ("[listen]\nname = 3", "expected text in quotes, found a whole number at listen.name"),
         ("[listen]\nhosts = 'abc'", "expected a list of texts at listen.hosts"),
         ("[listen]\nhosts = [1]", "expected a list of texts at listen.hosts"),
         ("[listen]\nspeed = 1", "no such key: speed at listen"),
@@ -78,9 +78,19 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_a_wrong_variable_is_named_and_not_the_file() -> None:
-    with pytest.raises(ConfigError, match=r"^HOMING_LISTEN_OPEN: expected bool, found str"):
+    with pytest.raises(
+        ConfigError, match=r"^HOMING_LISTEN_OPEN: expected true or false, found text in quotes"
+    ):
         parse_config("", Config, "a file", {"HOMING_LISTEN_OPEN": "maybe"})
     with pytest.raises(ConfigError, match=r"^HOMING_LISTEN_PORT: listen.port is negative"):
         parse_config("", Config, "a file", {"HOMING_LISTEN_PORT": "-1"})
     with pytest.raises(ConfigError, match=r"^HOMING_LISTEN_PROT names no key .* port, share"):
         parse_config("", Config, "a file", {"HOMING_LISTEN_PROT": "1"})
+
+
+def test_a_variable_of_no_section_is_said_where_the_prefix_is_ours_alone() -> None:
+    env = {"HOMING_FOO_BAR": "1"}
+    assert parse_config("", Config, "a file", env) == Config()
+    with pytest.raises(ConfigError, match="HOMING_FOO_BAR names no section"):
+        parse_config("", Config, "a file", env, others=())
+    assert parse_config("", Config, "a file", env, others=("HOMING_FOO_BAR",)) == Config()

@@ -122,7 +122,7 @@ async def test_without_a_daemon(tmp_path: Path, words: list[str]) -> None:
     assert done.status == 1
     assert done.out == ""
     assert done.err == (
-        f"homing-node: homing-node does not run on {tmp_path}/d. "
+        f"homing-node does not run on {tmp_path}/d. "
         f"Start it with: homing-node run --data-dir {tmp_path}/d\n"
     )
 

@@ -100,11 +100,18 @@ def test_a_further_model_that_nobody_knows(tmp_path: Path) -> None:
         ("[model]\nthreads = 100000", "model.threads is above 512"),
         ("[model]\ncontext_tokens = 9223372036854775807", "model.context_tokens is not between"),
         ("[model]\nmemory_mib = 99999999999999999999", "model.memory_mib is above"),
-        ("[model]\nstate_mib = 1.5", "expected int, found float at model.state_mib"),
+        ("[model]\nstate_mib = 1.5", "expected a whole number, found a number at model.state_mib"),
         ("[model]\ncache_tokens = 100", "model.cache_tokens is not between 512"),
         ('[model]\nadapters = {"a b" = "x.gguf"}', "'a b' needs a plain name"),
         ('[model]\nadapters = {a = ""}', "'a' needs a plain name and the path of a file"),
-        ("[model]\nadapters = {a = 1}", "expected str, found int at model.adapters"),
+        (
+            "[model]\nadapters = {a = 1}",
+            "expected text in quotes, found a whole number at model.adapters",
+        ),
+        ("[limits.guest]\nhours = '8-22'", "limits.guest.hours: "),
+        ("[limits.guest]\nhours = '8-22'", "08:00-22:00"),
+        ("[limits.member]\njobs = -1", "limits.member.jobs: "),
+        ("[door]\nunproven = 10\nunproven_per_address = 100", "(100) is above door.unproven (10)"),
         ("[upstream]\nattic = 1", "expected a section at upstream"),
         ("[upstream.attic]\nmodel = 'x'", "the address of the model server cannot be read"),
         ("[upstream.attic]\nurl = 'http://8.8.8.8'", "would travel unencrypted to 8.8.8.8"),
@@ -147,3 +154,12 @@ async def test_a_server_that_does_not_answer_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError):
         await attic.source.load(said.append, at_once)
     assert said[0].step == "connecting to attic"
+
+
+def test_a_variable_reaches_a_section_within_a_section() -> None:
+    env = {"HOMING_NODE_LIMITS_GUEST_HOURS": "09:00-10:00", "HOMING_NODE_LIMITS_GUEST_JOBS": "7"}
+    found = parse_config("[limits.guest]\njobs = 1\n", NodeConfig, "f", env, "HOMING_NODE_")
+    assert (found.limits.guest.hours, found.limits.guest.jobs) == ("09:00-10:00", 7)
+    env = {"HOMING_NODE_LIMITS_GUEST_HOURS": "8-22"}
+    with pytest.raises(ConfigError, match=r"^HOMING_NODE_LIMITS_GUEST_HOURS: limits\.guest\.hours"):
+        parse_config("", NodeConfig, "f", env, "HOMING_NODE_")

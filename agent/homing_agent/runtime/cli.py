@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _MOST_CHARS = 2000
+_PLAIN = (
+    (re.compile(r"Input should be less than or equal to (\S+)"), r"it is at most \1"),
+    (re.compile(r"Input should be less than (\S+)"), r"it is below \1"),
+    (re.compile(r"Input should be greater than or equal to (\S+)"), r"it is at least \1"),
+    (re.compile(r"Input should be greater than (\S+)"), r"it is above \1"),
+    (re.compile(r"Input should be a valid integer[^.]*"), "it is a whole number"),
+    (re.compile(r"Input should be a valid number[^.]*"), "it is a number"),
+    (re.compile(r"Input should be a valid boolean[^.]*"), "it is yes or no"),
+    (re.compile(r"Value error, "), ""),
+)
+"""What the library that reads options says, and how it reads better."""
 _log_file: list[Path] = []
 
 
@@ -87,7 +99,9 @@ def report_error(error: HomingError, program: str, *, as_json: bool) -> None:
                 "exit_status": error.exit_status,
             }
         )
-    typer.echo(clean_label(f"{program}: {error}", _MOST_CHARS), err=True)
+    text = str(error)
+    line = text if text.startswith(f"{program} ") else f"{program}: {text}"
+    typer.echo(clean_label(line, _MOST_CHARS), err=True)
 
 
 def print_json(value: object) -> None:
@@ -102,6 +116,8 @@ def _report_usage(error: typer.TyperException, program: str, given: Sequence[str
         return error.exit_code
     path = getattr(context, "command_path", program)
     what = clean_label(error.format_message(), _MOST_CHARS).rstrip(".")
+    for library, ours in _PLAIN:
+        what = library.sub(ours, what)
     report_error(UsageError(what, f"See: {path} --help"), program, as_json=wants_json(given))
     return UsageError.exit_status
 

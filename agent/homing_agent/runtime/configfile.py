@@ -9,7 +9,7 @@ from homing_core.config import parse_config
 from homing_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from homing_agent.runtime.paths import ProgramPaths
 
@@ -23,6 +23,7 @@ def load_config(
     cls: type[T],
     prefix: str = "HOMING_",
     environ: Mapping[str, str] | None = None,
+    others: Collection[str] | None = None,
 ) -> T:
     """Read the program's file, with the environment's overrides; no file gives every default.
 
@@ -31,6 +32,7 @@ def load_config(
         cls: the dataclass of sections to fill.
         prefix: what an override's name starts with.
         environ: the environment; None takes the process's own.
+        others: see `parse_config`.
 
     Raises:
         ConfigError: the file cannot be read, a named one does not exist, or a value is wrong.
@@ -55,4 +57,4 @@ def load_config(
     except UnicodeDecodeError as error:
         msg = f"{path} is not UTF-8 text"
         raise ConfigError(msg, "Correct the file, or move it away to use the defaults.") from error
-    return parse_config(text, cls, str(path), env, prefix)
+    return parse_config(text, cls, str(path), env, prefix, others=others)

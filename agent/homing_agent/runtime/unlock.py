@@ -94,7 +94,7 @@ def wanted_passphrase(
         return _tried(wanting, passphrase_from_file(Path(named)))
     if not interactive:
         msg = f"the keys of {place.program} are protected by a passphrase, and nobody can be asked"
-        hint = f"Run {place.start} on a terminal, or name a file that holds it: {place.variable}"
+        hint = f"Run it on a terminal, or name a file that holds it: {place.variable}"
         raise UsageError(msg, hint)
     for _ in range(_TRIES - 1):
         try:
@@ -125,7 +125,11 @@ def passphrase_from_file(path: Path) -> str:
     except OSError as error:
         msg = f"the passphrase's file {path} cannot be read: {error.strerror or 'refused'}"
         raise UsageError(msg, "Check its name, owner and mode.") from error
-    return _text(raw)
+    try:
+        return _text(raw)
+    except UsageError as error:
+        msg = f"{path} holds no passphrase: {error.what}"
+        raise UsageError(msg, error.hint) from error
 
 
 def ask_passphrase(prompt: str) -> str:
@@ -180,7 +184,7 @@ def _tried(wanting: tuple[Path, ...], passphrase: str) -> str:
         vault = DirectoryVault(passphrase)
     except UsageError as error:  # such as an empty line: nobody's passphrase
         msg = "that is not the passphrase of these keys"
-        raise RefusedError(msg, error.hint) from error
+        raise RefusedError(msg, "Try again. Nobody can open them without it.") from error
     vault.reveal(read_key_file(wanting[0]))
     return passphrase
 

@@ -115,7 +115,7 @@ def passphrase_bytes(passphrase: str) -> bytes:
     """
     if not SHORTEST_PASSPHRASE <= len(passphrase) <= LONGEST_PASSPHRASE:
         msg = f"a passphrase has {SHORTEST_PASSPHRASE} to {LONGEST_PASSPHRASE} characters"
-        raise UsageError(msg, "Four or more words, chosen by chance, are good.")
+        raise UsageError(msg, "A new one is good with four or more words, chosen by chance.")
     try:
         return unicodedata.normalize("NFC", passphrase).encode()
     except UnicodeEncodeError as error:

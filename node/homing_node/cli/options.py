@@ -82,9 +82,11 @@ class Setup:
         from homing_agent.runtime.configfile import load_config  # noqa: PLC0415  # keep help quick
 
         from homing_node.config import ENVIRONMENT_PREFIX, NodeConfig  # noqa: PLC0415  # as above
+        from homing_node.key_place import PASSPHRASE_FILE_VARIABLE  # noqa: PLC0415  # as above
 
         environ = {**os.environ, **(changes or {})}
-        return load_config(self.paths, NodeConfig, ENVIRONMENT_PREFIX, environ)
+        others = (PASSPHRASE_FILE_VARIABLE,)
+        return load_config(self.paths, NodeConfig, ENVIRONMENT_PREFIX, environ, others)
 
     def command(self, words: str) -> str:
         """A command that reaches the same node, to be shown to a person."""

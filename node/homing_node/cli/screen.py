@@ -11,10 +11,12 @@ from homing_inference.catalog.console import FetchBar
 from homing_node.cli.console import SHORT_ID, safe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
     from homing_agent.runtime.model_host import ModelStatus
+    from homing_core.errors import HomingError
     from rich.console import Console
 
     from homing_node.assembly import RunningNode
@@ -89,6 +91,8 @@ class Screen:
         self._log_file = log_file
         self._bar = FetchBar(console)
         self._ready = False
+        self._said = ""
+        self._error: Callable[[], HomingError | None] | None = None
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -123,19 +127,33 @@ class Screen:
             self._line("also", safe(", ".join(further)))
         if self._log_file is not None:
             self._line("log", safe(str(self._log_file)))
+        first = node.models.slots[0].host
+        self._error = lambda: first.error
         self._bar.__enter__()
 
     def model(self, status: ModelStatus) -> None:
         """A bar while it comes, a line when it is there."""
         if status.phase is Phase.READY and not self._ready:
-            self._ready = True
+            self._ready, self._said = True, ""
             self._bar.__exit__(None, None, None)
             more = f", {status.quantization}" if status.quantization else ""
             mark = " [yellow](stand-in)[/yellow]" if status.stand_in else ""
             self._line("model", f"{safe(status.name)}{more}, ready{mark}")
             self._console.print("Ctrl-C stops it.")
+        elif status.phase is Phase.FAILED:
+            self._away(status)
         elif not self._ready:
             self._bar(status.done, status.total, status.step or status.words)
+
+    def _away(self, status: ModelStatus) -> None:
+        """Another server does not answer: once, and again after it was there."""
+        self._bar.__exit__(None, None, None)
+        self._ready = False
+        why = self._error() if self._error else None
+        if why is None or str(why) == self._said:
+            return
+        self._said = str(why)
+        self._line("model", f"{safe(status.name)} is not available: {safe(self._said)}")
 
     def stopping(self) -> None:
         """It was asked to end."""
