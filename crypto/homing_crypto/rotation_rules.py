@@ -77,7 +77,7 @@ def rotated(
     if not old.live(now) or any(key.revoked_at for key in keys):
         msg = "this device was shut out and cannot replace its key"
         raise RefusedError(msg, "Ask the node's owner to pair it again.")
-    if any(key.introduced_by for key in keys):
+    if old.introduced_by:
         raise _a_homes()
     existing = by_id.get(new.id)
     if existing is not None and existing.introduced_by and not existing.revoked_at:
