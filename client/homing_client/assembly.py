@@ -183,7 +183,7 @@ def _records(
     stack.push_async_callback(background.close, 0.0)
     watch = RecordWatch(heads, setting.clock, background.run)
     homes.subscribe(watch.seen)
-    homes.follow(heads.succeed)
+    homes.prepare(heads.prepare)
     homes.subscribe(PeerKeeper(book, setting.clock, background.run).seen)
     homes.follow(heads.succeed)
     return Records(book, heads, watch, homes, setting.clock, touched)

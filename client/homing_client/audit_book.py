@@ -32,6 +32,12 @@ _MIGRATIONS: Final = (
     """,
 )
 
+_COPY: Final = """
+    INSERT OR REPLACE INTO records
+    SELECT ?, seq, hash, at_ms, checked_at, trouble, trouble_at, shown_seq, shown_hash, shown_at_ms
+    FROM records WHERE node = ?
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptRecord:
@@ -94,10 +100,21 @@ class AuditBook:
             return before
         return self._put(KeptRecord(node, before.shown, at))
 
+    def prepare(self, old: DeviceId, new: DeviceId) -> None:
+        """The node is about to be known by another id: remember its record under both.
+
+        Before the list of nodes names the new id, so that a kill between the two files never leaves
+        a node whose record would be believed anew. What is kept under the old id counts: the new
+        one's could be such a beginning. Harmless twice.
+        """
+        with self._database.write() as connection:
+            connection.execute(_COPY, (new, old))
+
     def succeed(self, old: DeviceId, new: DeviceId) -> None:
         """The node has a new key, and so another id; harmless twice."""
         with self._database.write() as connection:
-            connection.execute("UPDATE OR IGNORE records SET node = ? WHERE node = ?", (new, old))
+            connection.execute(_COPY, (new, old))
+            connection.execute("DELETE FROM records WHERE node = ?", (old,))
 
     def _put(self, record: KeptRecord) -> KeptRecord:
         with self._database.write() as connection:

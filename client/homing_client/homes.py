@@ -73,6 +73,7 @@ class HomeLinks:
         self._background = Background()
         self._listeners: list[Callable[[NodeLink, Verified], None]] = []
         self._followers: list[Callable[[DeviceId, DeviceId], None]] = []
+        self._preparations: list[Callable[[DeviceId, DeviceId], None]] = []
 
     def subscribe(self, listener: Callable[[NodeLink, Verified], None]) -> None:
         """Call this whenever a node has proven itself; it must return at once."""
@@ -81,6 +82,13 @@ class HomeLinks:
     def follow(self, follower: Callable[[DeviceId, DeviceId], None]) -> None:
         """Call this with a node's old and new id whenever one has replaced its key."""
         self._followers.append(follower)
+
+    def prepare(self, preparation: Callable[[DeviceId, DeviceId], None]) -> None:
+        """Call this with a node's old and new id before it is known by the new one.
+
+        It is called in another thread, may be repeated, and if it raises, nothing has changed.
+        """
+        self._preparations.append(preparation)
 
     async def pick(self, need: Need) -> HomeRemote:
         """The first node, home before peers, that answers and may have the data.
@@ -174,6 +182,7 @@ class HomeLinks:
 
         link = NodeLink(node, self._keys, self._book, candidates, self._clock)
         link.on_verified = self._verified
+        link.on_succeeding = self._succeeding
         link.on_succeeded = self._succeeded
         return link
 
@@ -182,6 +191,10 @@ class HomeLinks:
             self._background.run(_renew(link))
         for listener in self._listeners:
             listener(link, verified)
+
+    def _succeeding(self, old: DeviceId, new: DeviceId) -> None:
+        for preparation in self._preparations:
+            preparation(old, new)
 
     def _succeeded(self, old: DeviceId, new: DeviceId) -> None:
         if (link := self._links.pop(old, None)) is not None:

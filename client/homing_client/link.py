@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 from homing_core.errors import HomingError, UnavailableError, UnpairedError
 
 from homing_client.dialling import LEAST_S, Dialler, dial_any
-from homing_client.renewal import follow, tell_new_key
+from homing_client.renewal import follow, store_successor, tell_new_key
 from homing_client.rpc.node_calls import NobodyListensError, NodeCalls
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class NodeLink:
     Attributes:
         node: as the book knows it.
         on_verified: called whenever the node has proven itself; it must return at once.
+        on_succeeding: called with its old and new id first, in another thread; may raise.
         on_succeeded: called with the node's old and new id when it has replaced its key.
     """
 
@@ -87,6 +89,7 @@ class NodeLink:
     ) -> None:
         """Nothing is dialled yet."""
         self.on_verified: Callable[[NodeLink, Verified], None] | None = None
+        self.on_succeeding: Callable[[DeviceId, DeviceId], None] | None = None
         self.on_succeeded: Callable[[DeviceId, DeviceId], None] | None = None
         self.node = node
         self._keys = keys
@@ -248,7 +251,8 @@ class NodeLink:
         """The node has proven the key that the book knows, and says that it has another now."""
         old, channel = self.node, self._channel
         try:
-            self.node = await follow(channel, verified.address, old, verified.info.id, self._book)
+            store = partial(store_successor, self._book, self.on_succeeding)
+            self.node = await follow(channel, verified.address, old, verified.info.id, store)
         except HomingError:
             await self._drop()
             raise

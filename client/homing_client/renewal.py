@@ -12,10 +12,13 @@ from homing_crypto.credentials import client_channel
 from homing_client.rpc.keys_calls import KeysCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import grpc.aio
     from homing_core.ids import DeviceId
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
+    from homing_crypto.rotation import NewKey
 
 _FOLLOW_S = 3.0
 """Deadline for learning a node's new key, in seconds."""
@@ -58,7 +61,11 @@ async def tell_new_key(
 
 
 async def follow(
-    channel: grpc.aio.Channel | None, address: str, node: KnownNode, now: DeviceId, book: NodeBook
+    channel: grpc.aio.Channel | None,
+    address: str,
+    node: KnownNode,
+    now: DeviceId,
+    store: Callable[[DeviceId, NewKey], KnownNode],
 ) -> KnownNode:
     """Learn the new key of a node that has proven its old one, and store it.
 
@@ -67,7 +74,7 @@ async def follow(
         address: where the node answers.
         node: as the book knows it.
         now: who it says that it is.
-        book: where the new key is stored.
+        store: stores the new key; called in another thread.
 
     Raises:
         IntegrityError: the old key did not speak for the new one.
@@ -81,6 +88,24 @@ async def follow(
         key = await KeysCalls(channel, _FOLLOW_S).successor(node)
         if key is None or key.id != now:
             raise another
-        return await asyncio.to_thread(book.succeed, node.id, key)
+        return await asyncio.to_thread(store, node.id, key)
     except (IntegrityError, InvalidDataError, NotFoundError) as error:
         raise another from error
+
+
+def store_successor(
+    book: NodeBook,
+    prepare: Callable[[DeviceId, DeviceId], None] | None,
+    old: DeviceId,
+    key: NewKey,
+) -> KnownNode:
+    """Let what is remembered of a node elsewhere know its new id, and only then the book.
+
+    After a kill in between, the node is followed again.
+
+    Raises:
+        HomingError: one of them cannot be written; the book is as it was.
+    """
+    if prepare is not None:
+        prepare(old, key.id)
+    return book.succeed(old, key)
