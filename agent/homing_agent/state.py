@@ -5,7 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from homing_core.errors import HomingError, UnavailableError, error_from_code
+from homing_core.errors import (
+    HomingError,
+    IntegrityError,
+    UnavailableError,
+    UnpairedError,
+    error_from_code,
+)
 from homing_core.generation import Failed, TextDelta
 from homing_core.messages import user
 from homing_core.provenance import Origin, Provenance, Trust
@@ -378,7 +384,10 @@ class RequestState:
     def _no_home(self, error: HomingError) -> bool:
         self._reach = Reach.UNREACHABLE
         self._home_problem = f"home cannot be reached: {error.what}"
-        self.emit(Note(f"{self._home_problem}; the phone answers"))
+        # Only a person ends these two; the rest ends by itself.
+        lasting = isinstance(error, UnpairedError | IntegrityError) and error.hint
+        more = f". {error.hint}" if lasting else ""
+        self.emit(Note(f"{self._home_problem}; the phone answers{more}"))
         return False
 
     def _prompt_tokens(self) -> int:

@@ -132,7 +132,7 @@ class FakeHomes:
     def __init__(
         self,
         remote: FakeRemote | None = None,
-        problem: str = "no home is paired",
+        problem: str | HomingError = "no home is paired",
         delay: asyncio.Event | None = None,
         peer: FakeRemote | None = None,
     ) -> None:
@@ -151,6 +151,8 @@ class FakeHomes:
         for remote in (self.remote, self.peer):
             if remote is not None and remote.node not in need.avoid:
                 return remote
+        if isinstance(self._problem, HomingError):
+            raise self._problem
         raise UnavailableError(self._problem)
 
 

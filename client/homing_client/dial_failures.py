@@ -27,19 +27,21 @@ def explain(
     errors = tuple(failures.values())
     for error in errors:
         if isinstance(error, UnpairedError):
-            return error
+            return UnpairedError(f"{name} does not let this phone in: {error.what}", error.hint)
     if knows_us_not:
         return UnpairedError(
             f"{name} does not know this phone any more",
-            "Pair again. On the home computer: homing-node pair",
+            "It was shut out there, or the node was set up anew. To pair again, on that computer: "
+            "homing-node pair. Then here: homing pair LINK",
         )
     strangers = [error for error in errors if isinstance(error, IntegrityError)]
     if len(strangers) == len(errors):
         return strangers[0]
     for error in errors:
-        silent = isinstance(error, UnavailableError | IntegrityError)
-        if not silent or isinstance(error, BelowFloorError):
-            return error
+        below = isinstance(error, BelowFloorError)
+        if below or not isinstance(error, UnavailableError | IntegrityError):
+            named = BelowFloorError(f"{name} was not reached: {error.what}", error.hint)
+            return named if below else error
     also = ", and another computer has one of its addresses" if strangers else ""
     what = f"{name} does not answer{also}"
     refused = {at for at, error in failures.items() if isinstance(error, NobodyListensError)}

@@ -32,6 +32,7 @@ from homing_core.errors import (
     OverloadedError,
     RefusedError,
     UnavailableError,
+    UnpairedError,
 )
 from homing_core.generation import Done, Failed, FinishReason, TextDelta, Thinking, ThinkingDelta
 from homing_core.ids import DeviceId, new_conversation_id, new_generation_id
@@ -296,6 +297,15 @@ async def test_a_refusal_of_home_is_not_carried_to_a_peer() -> None:
     world.homes = FakeHomes(FakeRemote([(InvalidDataError("unreadable"),)]), peer=peer)
     seen = await ask(world.agent(), question(route=HOME))
     assert (seen.answer.place, peer.requests) == (Place.PHONE, [])
+
+
+async def test_what_only_a_person_can_mend_is_said_with_how() -> None:
+    world = World(PlayedEngine([text("The phone can say this.")]))
+    gone = UnpairedError("Attic does not know this phone any more", "Pair it again.")
+    world.homes = FakeHomes(problem=gone)
+    seen = await ask(world.agent(), question(route=HOME))
+    assert seen.answer.place is Place.PHONE
+    assert any("the phone answers. Pair it again." in note for note in notes(seen.events))
 
 
 async def test_a_home_lost_amid_the_text_is_gone_on_from_by_the_phone() -> None:

@@ -120,7 +120,9 @@ def check_streams(held: Iterable[Held]) -> None:
     """Raises `OverloadedError` where as many generations run as may."""
     for one in held:
         if one.streams and one.budget.running >= one.streams:
-            msg = f"{one.whose} already runs {one.budget.running} generations, which is the most"
+            msg = (
+                f"{one.whose} already runs {one.budget.running} answers, which is the most at once"
+            )
             raise OverloadedError(msg, "Try again when one has ended.", _SOON_MS)
 
 

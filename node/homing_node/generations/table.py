@@ -98,7 +98,7 @@ class GenerationTable:
             (self.running(), self._limits.running - kept, "this node"),
         ):
             if count >= most:
-                msg = f"{whose} already runs {count} generations, which is the most"
+                msg = f"{whose} already runs {count} answers, which is the most at once"
                 raise OverloadedError(msg, "Try again when one has ended.", _RETRY_MS)
 
     def find(self, device: DeviceId, id: GenerationId) -> EventLog:  # noqa: A002
