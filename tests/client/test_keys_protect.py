@@ -61,12 +61,23 @@ async def test_a_new_passphrase_is_asked_for_twice(rig: PhoneRig) -> None:
             await terminal.expect(prompt)
             terminal.type(f"{WORDS}\n")
         await terminal.expect("now protected by a passphrase")
-        await terminal.expect("keys rotate")
         assert await terminal.end() == 0
         assert WORDS not in terminal.shown
+        assert "the disk held" not in terminal.shown  # there were no keys before
     assert b"PRIVATE" not in identity(rig)
     (shown,) = objects((await rig.run("keys", "protect", "--json")).out)
     assert shown["protected_by"] == "passphrase"
+
+
+async def test_keys_that_lay_open_are_best_replaced(rig: PhoneRig) -> None:
+    assert (await rig.run("keys", "protect", "--with", "file")).status == 0
+    by = ("--with", "passphrase", "--new-passphrase-file", words_file(rig))
+    done = await rig.run("keys", "protect", *by)
+    assert done.status == 0, done.err
+    assert "homing keys rotate" in done.out
+    back = await rig.run("keys", "protect", "--with", "file")
+    assert back.status == 2
+    assert "Run homing keys protect on a terminal" in one_line(back)
 
 
 async def test_whoever_starts_the_phone_is_asked_and_the_others_are_not(rig: PhoneRig) -> None:

@@ -239,3 +239,24 @@ async def test_a_person_sees_what_to_do_next(tmp_path: Path) -> None:
         assert "none paired" in said
         assert said.count("big, BF16, ready (stand-in)") == 1
         assert "fetching big" in said
+
+
+async def test_a_server_that_is_away_is_named_without_a_bar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.StringIO()
+    console = Console(file=terminal, force_terminal=True, width=200, color_system=None)
+    async with node_rig(tmp_path) as rig:
+        slot = rig.running.models.slots[0]
+        monkeypatch.setattr(slot, "resident", True)
+        monkeypatch.setattr(
+            slot.host, "error", UnavailableError("10.0.0.9 cannot be reached", "Check it.")
+        )
+        with Screen(console, Setup(tmp_path / "d"), None) as screen:
+            screen.up(rig.running)
+            screen.model(ModelStatus("attic", Phase.FAILED))
+            screen.model(ModelStatus("attic", Phase.FETCHING))
+            screen.model(ModelStatus("attic", Phase.FAILED))
+        said = terminal.getvalue()
+    assert said.count("attic is not available: 10.0.0.9 cannot be reached. Check it.") == 1
+    assert "━" not in said.partition("is not available")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias
 
@@ -159,10 +160,12 @@ def _protect(  # noqa: PLR0913  # the words of the command
     prepare_data_dir(paths)
     asked = somebody_can_be_asked()
     # Opened first: who cannot open the keys ends nothing that runs.
-    opened_by = unlocked(place, interactive=asked)
+    here = replace(place, start=f"{place.program} keys protect")
+    opened_by = unlocked(here, interactive=asked)
     make_way(paths)
     with DataDirLock.acquire(paths):  # a running program would write its keys as it opened them
         files = key_files(place.folder)
+        lay_open = bool(files)
         if files:
             protect_all(files, opened_by, lambda: _vault(way, new, interactive=asked))
         else:  # then they never lie unprotected
@@ -183,7 +186,7 @@ def _protect(  # noqa: PLR0913  # the words of the command
     for path in files:
         typer.echo(f"{path}: now protected {_WORDS[way.value]}.")
     typer.echo(_DONE[way.value])
-    if way is not Protection.FILE:
+    if way is not Protection.FILE and lay_open:
         typer.echo(_REMAINS.format(program=place.program))
     for path in others:
         typer.echo(f"Not touched, and perhaps a copy of the keys: {path}")

@@ -94,7 +94,7 @@ def wanted_passphrase(
         return _tried(wanting, passphrase_from_file(Path(named)))
     if not interactive:
         msg = f"the keys of {place.program} are protected by a passphrase, and nobody can be asked"
-        hint = f"Run it on a terminal, or name a file that holds it: {place.variable}"
+        hint = f"Run {place.start} on a terminal, or name a file that holds it: {place.variable}"
         raise UsageError(msg, hint)
     for _ in range(_TRIES - 1):
         try:

@@ -127,8 +127,9 @@ class Screen:
             self._line("also", safe(", ".join(further)))
         if self._log_file is not None:
             self._line("log", safe(str(self._log_file)))
-        first = node.models.slots[0].host
-        self._error = lambda: first.error
+        slot = node.models.slots[0]
+        if slot.resident:  # another server; where our own model fails, the daemon ends and says why
+            self._error = lambda: slot.host.error
         self._bar.__enter__()
 
     def model(self, status: ModelStatus) -> None:
