@@ -181,7 +181,7 @@ def _put(raw: dict[str, Any], path: tuple[str, ...], value: object) -> bool:
         table = cast("dict[str, Any]", table).setdefault(name, {})
     if not isinstance(table, dict):
         return False
-    cast("dict[str, Any]", table)[path[-1]] = value
+    table[path[-1]] = value
     return True
 
 

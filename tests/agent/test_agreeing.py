@@ -41,7 +41,6 @@ def test_a_person_decides(monkeypatch: pytest.MonkeyPatch, answer: bool) -> None
     monkeypatch.setattr(agreeing.sys, "stdin", Terminal())
     monkeypatch.setattr(agreeing.sys, "stderr", Terminal())
     monkeypatch.setattr(agreeing.typer, "confirm", confirm)
-    monkeypatch.setattr(agreeing.typer, "echo", lambda *_, **__: None)
     if answer:
         agree("Do it?", yes=False, as_json=False)
     else:
