@@ -174,11 +174,11 @@ def _keys(kind: object) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _put(raw: dict[str, Any], path: tuple[str, ...], value: object) -> bool:
-    table: object = raw
+    table: Any = raw
     for name in path[:-1]:
         if not isinstance(table, dict):
             return False
-        table = cast("dict[str, Any]", table).setdefault(name, {})
+        table = table.setdefault(name, {})  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # TOML
     if not isinstance(table, dict):
         return False
     table[path[-1]] = value

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 import typer
-from homing_agent.runtime import agreeing
 from homing_agent.runtime.agreeing import agree
 from homing_core.errors import UsageError
 
 
-class Terminal:
+class Terminal(io.StringIO):
     """A stream that somebody sits at."""
 
     def isatty(self) -> bool:
@@ -24,8 +26,8 @@ def test_without_a_terminal_it_needs_yes(as_json: bool) -> None:  # noqa: FBT001
 
 
 def test_a_script_at_a_terminal_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agreeing.sys, "stdin", Terminal())
-    monkeypatch.setattr(agreeing.sys, "stderr", Terminal())
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(sys, "stderr", Terminal())
     with pytest.raises(UsageError, match="--yes"):
         agree("Do it?", yes=False, as_json=True)
 
@@ -38,9 +40,9 @@ def test_a_person_decides(monkeypatch: pytest.MonkeyPatch, answer: bool) -> None
         asked.append(question)
         return answer and err
 
-    monkeypatch.setattr(agreeing.sys, "stdin", Terminal())
-    monkeypatch.setattr(agreeing.sys, "stderr", Terminal())
-    monkeypatch.setattr(agreeing.typer, "confirm", confirm)
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(typer, "confirm", confirm)
     if answer:
         agree("Do it?", yes=False, as_json=False)
     else:
