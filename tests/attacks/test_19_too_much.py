@@ -1,10 +1,13 @@
 """Attack 19: a paired device sends a message, headers or a compressed message that is too large.
 
-Expected: a clear refusal of that call, memory that stays bounded, and a node that goes on.
+Expected: a clear refusal of that call, memory that stays bounded, and a node that goes on; also if
+the messages are of a size that is allowed, but many, and none of them ever ends.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import zlib
 from typing import TYPE_CHECKING
 
@@ -13,12 +16,15 @@ import pytest
 from homing_crypto.transport import MAX_MESSAGE_BYTES, MAX_METADATA_BYTES
 from support.lone_node import GET_NODE, LoneNode, lone_node
 from support.raw_h2 import (
+    ACK,
     DATA,
     END_HEADERS,
     END_STREAM,
     HEADERS,
+    PING,
     PREFACE,
     SETTINGS,
+    WINDOW_UPDATE,
     RawClient,
     frame,
     headers,
@@ -34,6 +40,7 @@ BOMB_BYTES = 60 << 20
 MAY_GROW = 24 << 20
 """Bytes: several messages of the largest size, and what Python and gRPC keep by the way."""
 UNIMPLEMENTED = b"12"
+GENERATE = "/homing_proto.v1.InferenceService/Generate"
 
 
 @pytest.fixture
@@ -103,3 +110,58 @@ async def test_a_compressed_message_is_refused_without_being_unpacked(target: Lo
         assert b"'gzip' is disabled" in end or UNIMPLEMENTED in end
     await target.answers()
     assert target.peak_bytes() - before < MAY_GROW
+
+
+UNENDED = 62
+"""Calls: nearly all that an account may have open."""
+SILENCE_S = 1.5
+MAY_HOLD = 100 << 20
+"""Bytes; the messages that are begun have 248 MiB."""
+
+
+async def send_all_but_the_end(client: RawClient, method: str) -> int:
+    """As much of many messages of the largest size as the node takes; how many bytes that was."""
+    message = b"\x00" + (MAX_MESSAGE_BYTES - 64).to_bytes(4, "big") + bytes(MAX_MESSAGE_BYTES - 128)
+    windows = dict.fromkeys(range(1, 2 * UNENDED, 2), 65535)
+    sent = dict.fromkeys(windows, 0)
+    whole = 65535
+    await client.send(
+        PREFACE,
+        frame(SETTINGS, 0, 0),
+        *(frame(HEADERS, END_HEADERS, stream, headers(method)) for stream in windows),
+    )
+    frames = client.frames()
+    # Once it takes no more, it is silent: a deadline of its own comes later than this.
+    with contextlib.suppress(TimeoutError):
+        while True:
+            for stream, window in windows.items():
+                left = min(window, whole, len(message) - sent[stream])
+                for at in range(sent[stream], sent[stream] + left, 16384):
+                    part = message[at : min(at + 16384, sent[stream] + left)]
+                    await client.send(frame(DATA, 0, stream, part))
+                sent[stream] += left
+                windows[stream] -= left
+                whole -= left
+            async with asyncio.timeout(SILENCE_S):
+                kind, flags, stream, content = await anext(frames)
+            if kind == WINDOW_UPDATE and stream == 0:
+                whole += int.from_bytes(content, "big")
+            elif kind == WINDOW_UPDATE:
+                windows[stream] += int.from_bytes(content, "big")
+            elif kind in {PING, SETTINGS} and not flags & ACK:
+                await client.send(frame(kind, ACK, 0, content if kind == PING else b""))
+    return sum(sent.values())
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("method", [GET_NODE, GENERATE], ids=["small", "large"])
+async def test_many_messages_that_never_end_leave_memory_bounded(
+    target: LoneNode, method: str
+) -> None:
+    before = target.peak_bytes()
+    async with raw_client(target.port, tls(target.phone)) as client:
+        sent = await send_all_but_the_end(client, method)
+        assert sent > 2 * MAX_MESSAGE_BYTES  # the attack was one
+        assert target.peak_bytes() - before < MAY_HOLD
+    await target.answers()
+    assert target.peak_bytes() - before < MAY_HOLD

@@ -1,7 +1,8 @@
 """Attack 20: callers who take for ever, before TLS and after it.
 
 Expected: who has proved nothing is cut at a deadline, with the reason in the log, however it fills
-the time; a paired device may be as slow as it likes and holds up nobody else.
+the time; a paired device holds up nobody else, however slow it is, and a call whose message does
+not come is ended in time. The same holds at the pairing port.
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_core.access import DeviceRole
+from homing_crypto.rpc_requests import RequestLimits
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.door.floor import Reason
 from homing_node.door_section import DoorSection, SecuritySection
+from homing_node.limit_sections import LimitsSection
+from homing_node.rpc import servers
 from homing_proto.v1 import node_pb2
+from support.code_pairing import code_door
 from support.hellos import GOOD
+from support.node_pairing import pair
 from support.node_rig import LOOPBACK, NodeRig, node_rig, within
 from support.raw_h2 import (
     CONTINUATION,
@@ -162,3 +169,48 @@ async def test_a_revoked_device_cannot_sit_on_its_connection(
             await client.closed()
         await log.until("door.refused", reason=Reason.EXPELLED.value)
     await others_are_served(rig)
+
+
+@pytest.mark.attack(20)
+async def test_calls_whose_message_never_comes_keep_no_one_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guest begins far more calls than the node takes at once, on many connections."""
+    quick = RequestLimits(seconds=1.0)
+    monkeypatch.setattr(servers, "MAIN_REQUESTS", quick)
+    limits = LimitsSection(calls_per_second=10_000, calls_burst=10_000, calls_at_once=20)
+    async with node_rig(tmp_path, dataclasses.replace(CONFIG, limits=limits)) as rig:
+        owner = await rig.phone()
+        await owner.node.GetNode(node_pb2.GetNodeRequest())
+        guest = throwaway_identity()
+        rig.running.store.add(paired_device(guest, DeviceRole.GUEST))
+        unread = [
+            frame(HEADERS, END_HEADERS, stream, headers(GET_NODE)) for stream in range(3, 143, 2)
+        ]
+        async with contextlib.AsyncExitStack() as stack:
+            clients = [
+                await stack.enter_async_context(raw_client(rig.running.port, tls(guest)))
+                for _ in range(16)
+            ]
+            for client in clients:
+                await proven(client)
+            for client in clients:  # 1,120 calls
+                await client.send(*unread)
+            for _ in range(10):
+                async with asyncio.timeout(2):
+                    await owner.node.GetNode(node_pb2.GetNodeRequest())
+            assert await clients[0].end_of(3), "it is told that its request did not come in time"
+
+
+@pytest.mark.attack(20)
+async def test_strangers_unfinished_calls_do_not_close_a_pairing_window(rig: NodeRig) -> None:
+    """More calls than the pairing port takes at once; none of them ever says anything."""
+    pairing = "/homing_proto.v1.PairingService/Pair"
+    begun = [frame(HEADERS, END_HEADERS, stream, headers(pairing)) for stream in range(1, 33, 2)]
+    async with code_door(rig) as door, contextlib.AsyncExitStack() as stack:
+        for _ in range(40):
+            client = await stack.enter_async_context(raw_client(door.address.port, tls()))
+            await client.send(PREFACE, frame(SETTINGS, 0, 0), *begun)
+        phone = throwaway_identity()
+        await within(pair(door.link, phone))
+        assert rig.running.store.lookup(phone.device_id) is not None

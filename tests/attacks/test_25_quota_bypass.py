@@ -6,6 +6,8 @@ Nothing is written beyond what is left of a budget, and what was computed stays 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,8 @@ from homing_core.generation import (
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.config import NodeConfig
 from homing_node.devices.ledger import UsageLedger
+from homing_node.door.floor import Reason
+from homing_node.door_section import SecuritySection
 from homing_node.generations.counting import prompt_tokens
 from homing_node.limit_sections import CeilingSection, LimitsSection
 from homing_node.rpc.device_control import DeviceControlClient
@@ -43,11 +47,28 @@ from support.limited import (
     words,
 )
 from support.node_rig import DEADLINE_S, LOOPBACK, NodeRig, next_event, node_rig, refusal, within
+from support.raw_h2 import (
+    ACK,
+    DATA,
+    END_HEADERS,
+    HEADERS,
+    PING,
+    PREFACE,
+    RST_STREAM,
+    SETTINGS,
+    RawClient,
+    frame,
+    headers,
+    raw_client,
+    tls,
+)
+from support.told import told
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from homing_crypto.identity import DeviceIdentity
     from homing_node.values import DayView
 
 STOP = Done(FinishReason.STOP)
@@ -316,6 +337,59 @@ async def test_one_device_cannot_hold_all_calls_of_the_node_open(
         await described(await rig.phone())
         for call in calls:
             call.cancel()
+
+
+@pytest.mark.attack(25)
+@pytest.mark.parametrize("reset", [True, False], ids=["reset_at_once", "asked_and_ignored"])
+async def test_a_flood_of_calls_is_cut_at_the_door_and_the_owner_is_served(
+    tmp_path: Path, *, reset: bool
+) -> None:
+    """Calls far beyond the rate, some taken back at once: the refusals alone are work."""
+    config = replace(
+        LOOPBACK,
+        limits=LimitsSection(calls_burst=20),
+        security=SecuritySection("preferred"),  # for Python's own TLS
+    )
+    async with node_rig(tmp_path, config) as rig:
+        owner, guest = await rig.phone(), throwaway_identity()
+        rig.running.store.add(paired_device(guest, DeviceRole.GUEST))
+        with told() as log:
+            flooding = asyncio.create_task(flood(rig.running.port, guest, reset=reset))
+            for _ in range(20):
+                async with asyncio.timeout(2):
+                    await described(owner)
+            await asyncio.wait_for(flooding, DEADLINE_S)
+            await log.until("door.refused", reason=Reason.EXPELLED.value)
+            await log.until("call.refused", reason="this device makes far too many calls")
+        await described(owner)
+
+
+async def flood(port: int, guest: DeviceIdentity, *, reset: bool) -> None:
+    """Until the node has had enough."""
+    end = frame(RST_STREAM, 0, 0, (8).to_bytes(4, "big")) if reset else frame(DATA, 1, 0, bytes(5))
+    block = headers("/homing_proto.v1.NodeService/GetNode")
+    async with raw_client(port, tls(guest)) as client:
+        await client.send(PREFACE, frame(SETTINGS, 0, 0))
+        over = asyncio.create_task(polite(client))
+        stream = 1
+        while not over.done():
+            words = b""
+            for number in range(stream, stream + 40, 2):
+                words += frame(HEADERS, END_HEADERS, number, block)
+                words += end[:5] + number.to_bytes(4, "big") + end[9:]
+            stream += 40
+            with contextlib.suppress(OSError):
+                await client.send(words)
+            await asyncio.sleep(0.005)
+        await over
+
+
+async def polite(client: RawClient) -> None:
+    """Acknowledge what HTTP/2 wants acknowledged, until the connection is cut."""
+    async for kind, flags, _stream, content in client.frames():
+        if kind in {PING, SETTINGS} and not flags & ACK:
+            with contextlib.suppress(OSError):
+                await client.send(frame(kind, ACK, 0, content if kind == PING else b""))
 
 
 @pytest.mark.attack(25)

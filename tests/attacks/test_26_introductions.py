@@ -27,6 +27,7 @@ from homing_crypto.keys import device_id_of
 from homing_crypto.rotation import sign_rotation
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import paired_device, throwaway_identity
+from homing_node.door_section import SecuritySection
 from homing_node.peers.homes import MOST_PUSHES
 from homing_node.peers.section import PeersSection
 from homing_node.rpc.peers_codec import encode_introduction
@@ -35,6 +36,18 @@ from homing_proto.codec.keys import encode_key_change
 from homing_proto.v1 import devices_pb2, devices_pb2_grpc, keys_pb2, keys_pb2_grpc, node_pb2
 from support.certs import Recipe
 from support.node_rig import DEADLINE_S, LOOPBACK, NodeRig, Phone, next_event, node_rig, within
+from support.raw_h2 import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PREFACE,
+    SETTINGS,
+    frame,
+    headers,
+    raw_client,
+    tls,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -419,3 +432,26 @@ async def test_open_streams_end_within_a_second_when_the_word_ends(
         await told(again.node.GetNode(node_pb2.GetNodeRequest(), timeout=DEADLINE_S)), HomingError
     )
     assert not lives(home.peer, phone.device_id)
+
+
+@pytest.mark.attack(26)
+async def test_a_withdrawn_device_cannot_sit_on_its_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no call under way, so there is none to end; its connection is cut all the same."""
+    monkeypatch.setattr("homing_node.entrance.TOLD_S", 0.1)
+    config = dataclasses.replace(CONFIG, security=SecuritySection("preferred"))
+    async with node_rig(tmp_path, config) as peer:
+        home, phone = await home_of(peer), throwaway_identity()
+        assert (await home.push(home.says(phone))).accepted
+        async with raw_client(peer.running.port, tls(phone)) as client:
+            await client.send(
+                PREFACE,
+                frame(SETTINGS, 0, 0),
+                frame(HEADERS, END_HEADERS, 1, headers("/homing_proto.v1.NodeService/GetNode")),
+                frame(DATA, END_STREAM, 1, bytes(5)),
+            )
+            assert await client.end_of(1)
+            await home.withdraw(phone)
+            await client.closed()
+        assert not lives(peer, phone.device_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -133,6 +134,26 @@ def test_calls_are_limited_by_account() -> None:
     assert rates.take(one, 0.6) == 0
     assert rates.take(one, 0.6) > 0
     assert [rates.take(one, 1000.0) for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+def test_only_a_device_that_never_listens_is_a_flood() -> None:
+    rates = CallRates(per_second=50, burst=20)
+    busy, mad = DeviceId("1" * 64), DeviceId("2" * 64)
+    now = 0.0
+    for _ in range(2000):  # as many as it can, and at each refusal it waits as told
+        now += math.ceil(rates.take(busy, now) * 1000) / 1000
+        assert not rates.floods(busy)
+    for _ in range(100):  # an impatient one: eight at a time, ten times a second
+        now += 0.1
+        for _ in range(8):
+            rates.take(busy, now)
+        assert not rates.floods(busy)
+    for _ in range(20 * 11):
+        rates.take(mad, now)
+    assert not rates.floods(busy)
+    assert rates.floods(mad)
+    rates.take(mad, now + 80)
+    assert not rates.floods(mad)
 
 
 NOW = 1_800_000_000.0  # 2027-01-15

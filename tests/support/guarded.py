@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from homing_crypto.identity import DeviceIdentity
+    from homing_crypto.rpc_requests import RequestLimits
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -252,7 +253,10 @@ class GuardedServer:
 
 @contextlib.asynccontextmanager
 async def guarded_server(
-    options: tuple[tuple[str, int], ...] = (), *, require_hybrid: bool = False
+    options: tuple[tuple[str, int], ...] = (),
+    *,
+    require_hybrid: bool = False,
+    requests: RequestLimits | None = None,
 ) -> AsyncGenerator[GuardedServer]:
     clock = FakeClock()
     store = MemoryTrustStore(clock)
@@ -262,7 +266,7 @@ async def guarded_server(
     guard = Guard(running.echo.rules(), store, clock, require_hybrid=require_hybrid)
     server = grpc.aio.server(
         handlers=[running.echo.handlers()],
-        interceptors=[RpcGuard(guard.authorize, running.calls)],
+        interceptors=[RpcGuard(guard.authorize, running.calls, requests=requests)],
         options=[*SERVER_OPTIONS, *options],
     )
     credentials = server_credentials(running.identity, lambda: running.bundle())  # noqa: PLW0108  # tests swap the bundle

@@ -12,6 +12,9 @@ FLOOD_BURSTS: Final = 10
 """So many bursts refused within few seconds are no busy device but a flood."""
 _FORGIVEN_S: Final = 4.0
 """Seconds in which a burst of refused calls is forgiven."""
+_IMPATIENT: Final = 4.0
+"""So many times as often as its rate a device may be refused for ever: one that waits as it is told
+is refused as often as it is let in."""
 _KEPT: Final = 4096
 """Buckets that are kept; then full ones, which remember nothing, are dropped."""
 
@@ -48,8 +51,8 @@ class CallRates:
         if bucket is None:
             self._tidy(now)
             bucket = self._buckets[account] = _Bucket(self._burst, now)
-        forgiven = max(now - bucket.at, 0.0) * self._burst / _FORGIVEN_S
-        bucket.refused = max(bucket.refused - forgiven, 0.0)
+        forgiven = self._burst / _FORGIVEN_S + self._per_second * _IMPATIENT
+        bucket.refused = max(bucket.refused - max(now - bucket.at, 0.0) * forgiven, 0.0)
         bucket.level = self._level(bucket, now)
         bucket.at = now
         if bucket.level < 1:

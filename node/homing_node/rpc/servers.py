@@ -41,11 +41,12 @@ _LARGE = frozenset(
         "/homing_proto.v1.PeersService/WithdrawIntroductions",
     }
 )
-_MAIN_REQUESTS = RequestLimits(most_bytes=SMALL_BYTES, large=_LARGE)
+MAIN_REQUESTS = RequestLimits(most_bytes=SMALL_BYTES, large=_LARGE)
+"""On the main port only questions and introductions are large."""
 _PAIRING_RPCS = 96
 _PAIRING_STREAMS = 3
 """Calls at once on one connection: a phone has one, and one more to end it."""
-_PAIRING_REQUESTS = RequestLimits(seconds=3.0, most_bytes=SMALL_BYTES, unread=48)
+PAIRING_REQUESTS = RequestLimits(seconds=3.0, most_bytes=SMALL_BYTES, unread=48)
 """A pairing request has about 2 KiB. Whoever has not sent it gives way to who comes later, so that
 calls without one never fill the server."""
 
@@ -72,7 +73,7 @@ def main_server(  # noqa: PLR0913, PLR0917  # each service is a part of its own
         caller_address,
         on_allowed,
         on_refused=on_refused,
-        requests=_MAIN_REQUESTS,
+        requests=MAIN_REQUESTS,
     )
     server = grpc.aio.server(
         interceptors=[watched],
@@ -95,7 +96,7 @@ def pairing_server(service: PairingService, more: Iterable[AddTo] = ()) -> grpc.
         "grpc.max_concurrent_streams": _PAIRING_STREAMS,
     }
     server = grpc.aio.server(
-        interceptors=[RpcGuard(None, requests=_PAIRING_REQUESTS)],
+        interceptors=[RpcGuard(None, requests=PAIRING_REQUESTS)],
         options=tuple(options.items()),
         maximum_concurrent_rpcs=_PAIRING_RPCS,
     )
