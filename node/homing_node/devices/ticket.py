@@ -27,7 +27,7 @@ _log = get_logger(__name__)
 class CountedTicket:
     """A `homing_node.generations.gate.Ticket` whose tokens count. Belongs to one event loop.
 
-    Its prompt counts from the start, by an estimate on the safe side until the engine says how
+    Its prompt counts from the start, by an estimate, mostly too high, until the engine says how
     much it was; of a generation that is cut off before that, the estimate stays.
 
     Args:
