@@ -175,8 +175,8 @@ def test_when_time_has_passed_only_the_proven_are_left(
 
 def test_a_newcomer_makes_the_oldest_of_the_greediest_go() -> None:
     door = Door()
+    others = [door.arrive(HOUSES[2]) for _ in range(2)]  # first here, and not the greediest
     theirs = [door.arrive(STRANGER) for _ in range(3)]
-    others = [door.arrive(HOUSES[2]) for _ in range(2)]
     door.arrive(HOUSES[3])
     mine = door.arrive(PHONE)  # the sixth place is taken: full
     assert door.dropped == {theirs[0]: Reason.CROWDED_OUT}
@@ -239,6 +239,13 @@ def test_proven_connections_have_no_deadline() -> None:
     assert door.policy.next_deadline() is None
     door.now = 1e6
     assert door.take(TimePassed()) == []
+
+
+def test_unless_said_otherwise_one_handshake_is_computed_at_a_time() -> None:
+    door = Door(Caps())
+    crowd = [door.arrive(house) for house in HOUSES for _ in range(8)]
+    dialled = [action for number in crowd for action in door.greet(number)]
+    assert dialled == [Dial(crowd[0])]
 
 
 def test_handshakes_take_turns_over_addresses() -> None:
