@@ -71,7 +71,6 @@ def test_one_that_floods_leaves_room_for_another() -> None:
         (AuditKind.GRANTED, "d1"),
         (AuditKind.REVOKED, "d1"),
         (AuditKind.PAIRED, CONSOLE),
-        (AuditKind.RECOVERY_USED, "d1"),
         (AuditKind.STARTED, NODE),
         (AuditKind.KEY_ROTATED, NODE),
         (AuditKind.KEY_ROTATED, CONSOLE),

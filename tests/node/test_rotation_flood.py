@@ -45,8 +45,8 @@ async def test_a_guest_that_rotates_in_a_loop_is_refused_across_a_restart(tmp_pa
             assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
             phone = await rig.dial(keys[MOST_A_DAY])
             await phone.node.GetNode(node_pb2.GetNodeRequest(), timeout=DEADLINE_S)
-            folder = rig.paths.data_dir
-    file = AuditFile(folder / AUDIT_FILE)
+    (path,) = tmp_path.rglob(AUDIT_FILE)
+    file = AuditFile(path)
     noted = file.newest(100, Filter(kinds=(AuditKind.KEY_ROTATED.value,)))
     file.close()
     assert len(noted) == MOST_A_DAY

@@ -5,10 +5,10 @@ beginning. So whoever could write at will would push out the day he was let in. 
 `ALONE` entries a day stand for themselves, `ALONE_OF_ONE` of them for one actor; what is more is
 counted, and told as one entry an hour. That is
 
-    7 kinds * (120 alone + 24 counts) = 1,008 entries a day,
+    8 kinds * (100 alone + 24 counts) = 992 entries a day,
 
-so that 500,000 last for 496 days against everybody at once, longer than the 400 for which entries
-are kept by default. What is left over, 242 a day, is for what people do: pairings, grants,
+so that 500,000 last for 504 days against everybody at once, longer than the 400 for which entries
+are kept by default. What is left over, 258 a day, is for what people do: pairings, grants,
 revocations, starts. The counts are in memory: a restart begins a new day.
 """
 
@@ -36,9 +36,10 @@ GATHERED: Final = frozenset(
         AuditKind.INTRODUCTION_REFUSED,
         AuditKind.WITHDRAWN,
         AuditKind.RECOVERY_REFUSED,
+        AuditKind.RECOVERY_USED,
     )
 )
-ALONE: Final = 120
+ALONE: Final = 100
 """Entries of a kind that stand for themselves within `DAY_S`."""
 ALONE_OF_ONE: Final = 40
 """Of these, by one actor: a flood of one leaves room for the others."""
