@@ -206,8 +206,8 @@ def test_what_cannot_be_undone_needs_yes_without_a_terminal(tiny: Household) -> 
         asked = tiny.node(*words)
         assert asked.status == 2
         assert "--yes" in asked.err
-    for words in (("audit", "accept", "attic"), ("nodes", "forget", "attic", "--json")):
-        asked = tiny.phone(*words)
+    for said in (("audit", "accept", "attic"), ("nodes", "forget", "attic", "--json")):
+        asked = tiny.phone(*said)
         assert asked.status == 2
         assert "--yes" in asked.err
     assert tiny.phone.nodes()
