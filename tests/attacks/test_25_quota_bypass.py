@@ -157,7 +157,7 @@ async def test_more_ids_and_connections_give_no_more_streams(rig: NodeRig) -> No
     calls = [await started(rig, phones[0], first), await started(rig, phones[1], second)]
     error = await refused(phones[2], question())
     assert isinstance(error, OverloadedError)
-    assert "2 generations" in error.what
+    assert "2 answers" in error.what
     rig.engine.feed(first.id, STOP)
     assert await rest(calls[0]) == [STOP]
     await started(rig, phones[2], question())

@@ -9,7 +9,8 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_client.pairing import PENDING_S, pair_with, resume_pairings
+from homing_agent.pairing.by_link import PENDING_S
+from homing_client.pairing import pair_with, resume_pairings
 from homing_client.rpc import pairing_calls
 from homing_core.access import DeviceRole
 from homing_core.addresses import Address, parse_address
