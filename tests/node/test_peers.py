@@ -336,3 +336,25 @@ async def test_the_lenders_list_says_who_is_out(trio: Three) -> None:
     found = await states()
     assert found[phone.identity.device_id] is DeviceState.OVER
     assert found[other.identity.device_id] is DeviceState.LET_IN
+
+
+async def test_a_home_that_was_revoked_sees_it_when_it_looks(trio: Three) -> None:
+    phone = await trio.phone()
+    await trio.until_known(phone)
+    await trio.peer.running.desk.revoke(trio.home.certificate.device_id, CONSOLE)
+    (view,), _ = await trio.control.views()
+    assert view.error is not None
+    assert "does not know this node any more" in view.error.what
+    assert [(one.standing, one.reason) for one in view.devices] == [
+        (Standing.REFUSED, view.error.what)
+    ]
+
+
+async def test_a_peer_that_does_not_answer_is_said_to_be_away(tmp_path: Path) -> None:
+    async with node_rig(tmp_path / "attic", named("Attic")) as attic:
+        async with node_rig(tmp_path / "friend", named("Friend")) as friend:
+            await befriend(attic, friend)
+            control = await control_of(attic)
+            assert [one.error for one in (await control.views())[0]] == [None]
+        (view,), _ = await control.views()
+        assert view.error is not None

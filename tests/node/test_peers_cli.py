@@ -95,7 +95,7 @@ async def test_a_home_is_let_in_by_link_alone(tmp_path: Path) -> None:
 async def test_what_goes_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     async with three(tmp_path) as trio:
         for words, status, says in (
-            (["add", "hello"], 1, "pairing link"),
+            (["add", "hello"], 2, "pairing link"),
             (["remove", "Nobody"], 1, "no node"),
             (["share", "Friend", "--device", "0000"], 1, "no device"),
         ):

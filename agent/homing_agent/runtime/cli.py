@@ -8,6 +8,7 @@ A person reads the line on standard error. With `--json`, standard output gets t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -15,11 +16,11 @@ import sys
 from typing import TYPE_CHECKING
 
 import typer
-from homing_core.errors import HomingError, InternalError, UsageError
+from homing_core.errors import HomingError, InternalError, InvalidDataError, UsageError
 from homing_core.labels import clean_label
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
 INTERRUPTED = 130
@@ -102,6 +103,19 @@ def report_error(error: HomingError, program: str, *, as_json: bool) -> None:
     text = str(error)
     line = text if text.startswith(f"{program} ") else f"{program}: {text}"
     typer.echo(clean_label(line, _MOST_CHARS), err=True)
+
+
+@contextlib.contextmanager
+def as_usage() -> Generator[None]:
+    """What was typed and cannot be read is wrong usage, not damaged data.
+
+    Raises:
+        UsageError: in place of `InvalidDataError`.
+    """
+    try:
+        yield
+    except InvalidDataError as error:
+        raise UsageError(error.what, error.hint) from error
 
 
 def print_json(value: object) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+import contextlib
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 _EXAMPLES = """
 [bold]Examples[/bold]
@@ -136,7 +140,8 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
     quiet()
     setup.load()
     async with PeersControl.connect(setup.paths, setup.command("run")) as daemon:
-        found, homes = await daemon.views()
+        with _asking(as_json=as_json):
+            found, homes = await daemon.views()
     if as_json:
         for peer in found:
             print_json(peer_object(peer))
@@ -158,8 +163,18 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
         )
 
 
+def _asking(*, as_json: bool) -> AbstractContextManager[object]:
+    """Says that the peers are asked, while that goes on and a person watches."""
+    from homing_node.cli.console import err  # noqa: PLC0415  # keep help quick
+
+    if as_json or not err.is_terminal:
+        return contextlib.nullcontext()
+    return err.status("Asking the peers …")
+
+
 async def _add(setup: Setup, link: str, name: str, *, as_json: bool) -> None:
-    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.cli import as_usage, print_json  # noqa: PLC0415  # keep help quick
+    from homing_crypto.pairing.link import parse_link  # noqa: PLC0415  # as above
 
     from homing_node.cli.console import out, safe  # noqa: PLC0415  # as above
     from homing_node.cli.peers_screen import (  # noqa: PLC0415  # as above
@@ -169,6 +184,8 @@ async def _add(setup: Setup, link: str, name: str, *, as_json: bool) -> None:
     from homing_node.rpc.peers_control import PeersControl  # noqa: PLC0415  # as above
 
     quiet()
+    with as_usage():  # what is damaged is told without asking anybody
+        parse_link(link)
     setup.load()
     async with PeersControl.connect(setup.paths, setup.command("run")) as daemon:
         peer = await daemon.add(link, name)

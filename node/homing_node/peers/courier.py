@@ -17,6 +17,7 @@ from homing_core.errors import (
     InternalError,
     OverloadedError,
     RefusedError,
+    UnavailableError,
     UnpairedError,
     UsageError,
 )
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from homing_node.peers.sharing_parts import Desk
     from homing_node.rpc.peer_calls import PeerCalls
 
+ASK_S: Final = 2.5
+"""How long a peer is asked when a person wants to see how it stands, in seconds."""
 LOOK_S: Final = 60.0
 """It is looked at least this often what is due: a machine may have slept."""
 _FIRST_PAUSE_S: Final = 1.0
@@ -69,6 +72,28 @@ class Courier:
     def nudge(self) -> None:
         """Something has changed: look at once, whatever went wrong before."""
         self._news.set()
+
+    async def ask(self) -> None:
+        """See whether the peer still takes this node's word, and let `error` say what came of it.
+
+        Nothing is told here; what had to wait for the peer is told at once if it answers.
+        """
+        desk = self._desk
+        try:
+            async with (
+                asyncio.timeout(ASK_S),
+                desk.dial(self.node, desk.identity(), desk.book, desk.clock),
+            ):
+                pass
+        except HomingError as error:
+            self.error = error
+        except TimeoutError:
+            msg = f"{self.node.name} did not answer just now"
+            self.error = UnavailableError(msg, "This node goes on trying.")
+        else:
+            if isinstance(self.error, UnavailableError | UnpairedError):
+                self.error = None
+                self.nudge()
 
     async def run(self) -> None:
         """Go on until the peer has been left."""

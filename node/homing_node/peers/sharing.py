@@ -135,7 +135,11 @@ class Sharing:
         return await self._view(node)
 
     async def views(self) -> tuple[tuple[PeerView, ...], tuple[HomeView, ...]]:
-        """Peers that take this node's devices, and homes whose devices it takes."""
+        """Peers that take this node's devices, and homes whose devices it takes.
+
+        Every peer is asked first, all at once and for a moment only.
+        """
+        await asyncio.gather(*(courier.ask() for courier in self._couriers.values()))
         nodes = await asyncio.to_thread(self._peers)
         everyone = await asyncio.to_thread(self._parts.store.devices)
         homes = view_homes(everyone, self._parts.clock.now(), self._parts.terms())

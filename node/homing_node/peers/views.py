@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from homing_core.access import DeviceRole
+from homing_core.errors import UnpairedError
 from homing_crypto.vouching import Terms, allowed_scopes, find_home
 
 from homing_node.peers.ledger import PeerAccount, ToldState
@@ -117,7 +118,11 @@ def view_peer(  # noqa: PLR0913  # each is looked up elsewhere
         error: why it could not be told.
     """
     names = {device.id: device.name for device in everyone}
+    if isinstance(error, UnpairedError):  # it lets in nobody on this node's word any more
+        account = replace(account, told={})
     found = [_wanted(device, account) for device in wanted]
+    if isinstance(error, UnpairedError):
+        found = [replace(one, standing=Standing.REFUSED, reason=error.what) for one in found]
     there = {one.id for one in found}
     found += [
         SharedView(
