@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from homing_core.access import DeviceRole
-from homing_core.errors import HomingError, NotFoundError
+from homing_core.errors import HomingError, NotFoundError, UnpairedError
 from homing_core.tools import Place
 from homing_crypto.nodes import KnownNode
 
@@ -75,14 +75,34 @@ class PeerKeeper:
     async def _ask(self, link: NodeLink) -> None:
         home = link.node
         try:
-            offered = await list_peers(await link.channel(_REACH_S))
-            entries = [_entry(home, peer, self._clock.now()) for peer in offered]
-            await asyncio.to_thread(self._book.offer, home.id, entries)
+            await learn_peers(link, self._book, self._clock)
         except NotFoundError:  # an older node, or it was forgotten meanwhile
             return
         except HomingError as error:
             self._asked.pop(home.id, None)
             _log.info("peers.not_asked", node=home.id, code=error.code.value, what=error.what)
+
+
+async def learn_peers(link: NodeLink, book: NodeBook, clock: Clock) -> None:
+    """Ask a home for its peers now, and keep those instead of what it offered before.
+
+    Raises:
+        HomingError: it was not reached, or says what cannot be.
+    """
+    home = link.node
+    offered = await list_peers(await link.channel(_REACH_S))
+    entries = [_entry(home, peer, clock.now()) for peer in offered]
+    await asyncio.to_thread(book.offer, home.id, entries)
+
+
+def refused_there(home: str) -> UnpairedError:
+    """The error of a peer that lets this phone in no more, for a person: it is the home's matter.
+
+    Args:
+        home: name of the home that vouched for this phone.
+    """
+    msg = f"it does not take {home}'s word for this phone now"
+    return UnpairedError(msg, f"It is lent by {home}: ask the owner there.")
 
 
 def _entry(home: KnownNode, peer: OfferedPeer, now: float) -> KnownNode:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from homing_core.addresses import parse_address
-from homing_core.errors import HomingError
+from homing_core.errors import HomingError, UnpairedError
+from homing_core.ids import DeviceId
 from homing_crypto.pairing.code import parse_code
 from homing_discovery.browser import ZeroconfBrowser
 from homing_discovery.hints import PAIRING
@@ -21,9 +22,10 @@ from homing_client.device_name import default_name
 from homing_client.model_choice import canonical_model
 from homing_client.pairing import pair_with
 from homing_client.pairing_server import nobody_listens, only_server
+from homing_client.peers import learn_peers, refused_there
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from homing_agent.registry import Registry
     from homing_core.addresses import Address
@@ -194,7 +196,25 @@ class Phone:
         links = await self._parts.homes.links()
         if not check:
             return tuple(NodeReport(link.node) for link in links)
-        return tuple(await asyncio.gather(*(_report(link) for link in links)))
+        reports = await asyncio.gather(*(_report(link) for link in links))
+        return await self._lent(reports) if any(map(_not_taken, reports)) else tuple(reports)
+
+    async def _lent(self, reports: Iterable[NodeReport]) -> tuple[NodeReport, ...]:
+        """The same, after asking the homes whether they still lend the peers that refused us."""
+        found = {report.node.id: report for report in reports}
+        homes = {one.node.introduced_by for one in found.values() if _not_taken(one)}
+        for link in await self._parts.homes.links():
+            if link.node.id in homes and found[link.node.id].verified is not None:
+                with contextlib.suppress(HomingError):
+                    await learn_peers(link, self._parts.book, self._parts.clock)
+        kept = await self._parts.homes.links()
+        names = {link.node.id: link.node.name for link in kept}
+        return tuple(
+            replace(one, error=refused_there(names.get(DeviceId(one.node.introduced_by), "a home")))
+            if _not_taken(one)
+            else one
+            for one in (found[link.node.id] for link in kept if link.node.id in found)
+        )
 
     async def _pairing_server(self) -> tuple[Address, ...]:
         home = self._parts.config.home
@@ -212,6 +232,11 @@ class Phone:
     def stop(self) -> None:
         """Leave soon."""
         self._parts.stop()
+
+
+def _not_taken(report: NodeReport) -> bool:
+    """Whether a peer that a home lends does not let this phone in."""
+    return bool(report.node.introduced_by) and isinstance(report.error, UnpairedError)
 
 
 async def _report(link: NodeLink) -> NodeReport:

@@ -11,7 +11,7 @@ from homing_core.generation import Done, FinishReason, TextDelta
 from homing_crypto.audit.records import CONSOLE
 from homing_node.values import Opened
 from support.node_rig import node_rig, within
-from support.peer_rig import befriend, named
+from support.peer_rig import befriend, control_of, named
 from support.phone_process import DEADLINE_S, PhoneRig, answer, objects
 
 if TYPE_CHECKING:
@@ -78,3 +78,25 @@ async def test_a_phone_learns_of_a_peer_and_is_answered_by_it_once_home_is_gone(
         await friend.running.desk.revoke(entry.id, CONSOLE)
         _, last = await rig.ask(*words)
         assert last["route"] == "phone"
+
+
+async def test_a_phone_that_is_lent_a_peer_no_more_is_told_so_in_fitting_words(
+    rig: PhoneRig, tmp_path: Path
+) -> None:
+    async with (
+        node_rig(tmp_path / "friend", named("Friend")) as friend,
+        node_rig(tmp_path / "attic", named("Attic")) as attic,
+    ):
+        await befriend(attic, friend)
+        async with opened(attic) as link:
+            assert (await rig.run("pair", link)).status == 0
+        await until_learned(rig)
+        entry = next(one for one in friend.running.store.devices() if one.introduced_by)
+        await friend.running.desk.revoke(entry.id, CONSOLE)  # Attic has not heard of it
+        lines = " ".join((await rig.run("nodes")).out.split())
+        assert "does not take Attic's word for this phone now" in lines
+        assert "vouched for by" not in lines
+        control = await control_of(attic)
+        await control.share("Friend", drop=[entry.id])
+        found = await nodes(rig)  # the first look already
+        assert set(found) == {"Attic"}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from homing_core.errors import ErrorCode
 
 from homing_client.cli.limits_left import limits_left, limits_object
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
@@ -169,6 +170,8 @@ def _state(node: NodeRow, *, checked: bool) -> str:
 def _voucher(node: NodeRow) -> str:
     """Who vouches for this phone there, and until when as it stands; renewed while it does."""
     if not node.introduced_by:
+        return ""
+    if node.error is not None and node.error.code is ErrorCode.UNPAIRED:  # it says so itself
         return ""
     until = datetime.fromtimestamp(node.lease_expires_at, UTC).astimezone()
     today = datetime.now(UTC).astimezone().date() == until.date()
