@@ -29,6 +29,7 @@ from homing_discovery.browser import ZeroconfBrowser
 from homing_discovery.hints import PAIRING
 from homing_discovery.search import search
 from homing_node.config import DiscoverySection
+from homing_node.pairing.window import Window
 from homing_node.values import Asks, Closed, CodeOffer, Paired, WrongCodeTyped
 from homing_proto.codec.audit import decode_entries
 from homing_proto.v1 import audit_pb2, audit_pb2_grpc
@@ -40,10 +41,10 @@ from support.code_pairing import (
     refused,
 )
 from support.node_pairing import pair
-from support.node_rig import DEADLINE_S, LOOPBACK, NodeRig, node_rig, send_raw
+from support.node_rig import DEADLINE_S, LOOPBACK, NodeRig, node_rig, send_raw, within
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
     from pathlib import Path
 
     from support.code_pairing import CodeDoor
@@ -105,6 +106,40 @@ async def test_a_yes_stores_nothing_for_a_phone_that_does_not_come(rig: NodeRig)
         await code_calls.enter(hand.channel, claim.attempt_id, DEADLINE_S)
         await door.expect(Paired)
     assert len(rig.running.store.devices()) == 1
+
+
+async def test_a_phone_that_went_away_while_it_waited_is_said_to_have_gone(
+    rig: NodeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("homing_node.pairing.by_code.ANSWER_S", 0.0)
+    happened = {"waits": asyncio.Event(), "left": asyncio.Event()}
+
+    def note(name: str, real: Callable[[Window], None]) -> None:
+        def noted(window: Window) -> None:
+            real(window)
+            happened[name].set()
+
+        monkeypatch.setattr(Window, name, noted)
+
+    note("waits", Window.waits)
+    note("left", Window.left)
+    async with code_door(rig, seconds=3) as door:
+        phone = CodePhone()
+        pairing = asyncio.create_task(phone.pair(door))
+        asks = await door.expect(Asks)
+        await within(happened["waits"].wait())
+        pairing.cancel()
+        await within(happened["left"].wait())
+        await door.control.decide(asks.attempt_id, allow=True)
+        assert "went away" in (await door.expect(Closed)).reason
+    assert rig.running.store.devices() == ()
+
+
+async def test_a_window_without_a_code_says_that_it_takes_the_link_only(rig: NodeRig) -> None:
+    async with code_door(rig, CodeOffer.NONE) as door:
+        error = await CodePhone().is_refused(door, "1234-5678")
+        assert isinstance(error, RefusedError)
+        assert "link only" in error.what
 
 
 async def test_the_first_right_code_comes_in_unasked_where_that_was_wished(rig: NodeRig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -100,6 +101,11 @@ class Setup:
             stand_in=self.stand_in or found.model.stand_in,
         )
         return replace(found, model=model)
+
+    def command(self, words: str) -> str:
+        """A command that reaches the same phone, to be shown to a person."""
+        more = f" --data-dir {shlex.quote(str(self.data_dir))}" if self.data_dir else ""
+        return f"homing {words}{more}"
 
     @property
     def chooses_model(self) -> bool:

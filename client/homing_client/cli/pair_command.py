@@ -63,23 +63,29 @@ def pair(  # noqa: PLR0913  # one for each option
     config: ConfigFile = None,
 ) -> None:
     """Pair this phone with a node, once."""
-    from homing_core.addresses import parse_address  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.cli import as_usage  # noqa: PLC0415  # keep help quick
+    from homing_core.addresses import parse_address  # noqa: PLC0415  # as above
     from homing_core.errors import UsageError  # noqa: PLC0415  # as above
     from homing_crypto.pairing.code import looks_like_code, parse_code  # noqa: PLC0415  # as above
     from homing_crypto.pairing.link import parse_link  # noqa: PLC0415  # as above
 
-    from homing_client.cli.typed import read_text  # noqa: PLC0415  # as above
+    from homing_client.cli.typed import ask_line, read_text, somebody_is_there  # noqa: PLC0415  # as above
 
     # What is given as an argument is seen by every user of the machine; - keeps it private.
-    text = read_text(words, "link or code")
+    if words == ["-"] and somebody_is_there(as_json=as_json):
+        text = ask_line("Link or code: ", "link or code")
+    else:
+        text = read_text(words, "link or code")
     by_code = looks_like_code(text)
     # What is damaged is told without starting anything.
     if by_code:
-        parse_code(text)
+        with as_usage():
+            parse_code(text)
         if at is not None:
             parse_address(at)
     else:
-        parse_link(text)
+        with as_usage():
+            parse_link(text)
         if at is not None:
             msg = "--at goes with a code; a link says itself where the node is"
             raise UsageError(msg, "Leave out --at.")
@@ -99,7 +105,7 @@ async def _pair(setup: Setup, text: str, name: str, at: str | None, *, as_json: 
             node = await _by_code(phone, text, name, at or "", as_json=as_json)
         else:
             node = await phone.pair(text, name)
-    _show_paired(node, as_json=as_json)
+    _show_paired(setup, node, as_json=as_json)
 
 
 async def _by_code(phone: PhoneCalls, code: str, name: str, at: str, *, as_json: bool) -> NodeRow:
@@ -132,11 +138,11 @@ def _show_step(step: PairingStep, *, as_json: bool) -> None:
     elif as_json:
         print_json({"event": "waiting", "node": step.node_name, "device_id": step.device_id})
     else:
-        aside(f"Waiting for the person at {step.node_name} to let this phone in.")
+        aside(f"Waiting for {step.node_name} to let this phone in; a person there may be asked.")
         aside(f"It shows there as device {step.device_id[:_SHORT_ID]}, “{step.device_name}”.")
 
 
-def _show_paired(node: NodeRow, *, as_json: bool) -> None:
+def _show_paired(setup: Setup, node: NodeRow, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
     from homing_client.cli.console import aside, out  # noqa: PLC0415  # as above
@@ -149,7 +155,8 @@ def _show_paired(node: NodeRow, *, as_json: bool) -> None:
     if node.error is None:
         served = ", ".join(model.name for model in node.models)
         aside(f"It answers at {node.address}" + (f" and serves {served}." if served else "."))
-        aside('Try it: homing ask --route home "why is the sky blue?"')
+        ask = setup.command('ask --route home "why is the sky blue?"')
+        aside(f"Try it: {ask}")
     else:
         aside(f"It does not answer on its main port yet: {node.error}")
-        aside("See later: homing nodes")
+        aside(f"See later: {setup.command('nodes')}")

@@ -37,6 +37,24 @@ def read_text(words: list[str], what: str = "question") -> str:
     return checked_text(text, what)
 
 
+def ask_line(prompt: str, what: str) -> str:
+    """One line that a person types at a prompt on the terminal.
+
+    Raises:
+        UsageError: there is none, or it is not text.
+    """
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    try:
+        text = sys.stdin.readline().strip()
+    except UnicodeDecodeError as error:
+        raise not_text(what) from error
+    if not text:
+        msg = f"there is no {what}"
+        raise UsageError(msg, "See --help for an example.")
+    return checked_text(text, what)
+
+
 def checked_text(text: str, what: str) -> str:
     """The text, unless it holds bytes that Python smuggled through as lone surrogates.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from homing_core.errors import ConflictError
 
 from homing_node.cli.answers import is_yes, read_line
+from homing_node.values import CodeOffer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from homing_core.access import DeviceRole
 
     from homing_node.rpc.control_client import ControlClient
-    from homing_node.values import Asks, CodeOffer, PairingEvent
+    from homing_node.values import Asks, PairingEvent
 
 
 class ShownPairing(ABC):
@@ -32,6 +33,7 @@ class ShownPairing(ABC):
         """Nothing is open yet."""
         self._daemon = daemon
         self._role = role
+        self._offer = CodeOffer.NONE
         self._asking: asyncio.Task[None] | None = None
 
     @contextlib.asynccontextmanager
@@ -39,6 +41,7 @@ class ShownPairing(ABC):
         self, seconds: int, offer: CodeOffer
     ) -> AsyncGenerator[AsyncIterator[PairingEvent]]:
         """What happens, for the length of a block; a question ends with it."""
+        self._offer = offer
         async with contextlib.aclosing(self._daemon.pair(self._role, seconds, offer)) as events:
             try:
                 yield events

@@ -16,7 +16,7 @@ from homing_crypto.pairing.link import parse_link
 from homing_node.cli.answers import forget_typed_ahead
 from homing_node.cli.console import SHORT_ID, out, safe
 from homing_node.cli.pair_asking import ShownPairing
-from homing_node.values import Asks, Closed, Opened, Paired, WrongCodeTyped, WrongGuess
+from homing_node.values import Asks, Closed, CodeOffer, Opened, Paired, WrongCodeTyped, WrongGuess
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from homing_node.values import PairingEvent
 
 _TICK_S = 1.0
+_INDENT = "  "
 
 
 class ScreenPairing(ShownPairing):
@@ -89,21 +90,25 @@ class ScreenPairing(ShownPairing):
             typer.echo(f"homing-node peers add '{opened.link}'\n")
             return
         picture = qr_lines(opened.link)
-        fits = out.is_terminal and len(picture[0]) <= out.width
+        wide = len(_INDENT) + max(map(len, picture))
+        fits = out.is_terminal and wide <= out.width
         said = (
             "Scan this with the phone, or give it the link below" if fits else "Give the phone this"
         )
+        if out.is_terminal and not fits:
+            out.print(f"A window of {wide} columns would show a code to scan; this is too narrow.")
         out.print(f"{said}:\n")
         if fits:
             for line in picture:
                 # Said explicitly: on a light terminal the code would be inverted.
-                out.print(f"  {line}", style="bright_white on black", soft_wrap=False)
+                out.print(f"{_INDENT}{line}", style="bright_white on black", soft_wrap=False)
             out.print()
         # Not through Rich, which would break the line: it is there to be copied.
         typer.echo(f"homing pair '{opened.link}'\n")
         if opened.code:
             code, (at, *_) = show_code(opened.code), parse_link(opened.link).addresses
-            out.print("Or type this on the phone, and answer for it here:\n")
+            ask = "" if self._offer is CodeOffer.ACCEPT else ", and answer for it here"
+            out.print(f"Or type this on the phone{ask}:\n")
             typer.echo(f"homing pair {code}")
             typer.echo(f"homing pair {code} --at {at}    (if it does not find this node)\n")
         reason = f" ({self._why}; choose with --role)" if self._why else ""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from homing_core.errors import ConflictError
+from homing_core.errors import ConflictError, RefusedError
 from homing_crypto.audit.records import CONSOLE, AuditKind
 from homing_crypto.pairing.code import new_code
 from homing_crypto.pairing.code_machine import (
@@ -97,6 +97,9 @@ class CodeWay:
 
     def start(self, asked: CodeStart, caller: str) -> CodeReply:
         """Answer an attempt's first message."""
+        if not self.offered:
+            msg = "this pairing takes the link only, not a code"
+            raise RefusedError(msg, "Give the link that the node shows, in quotes.")
         self._state, outcome = start(self._state, asked, self._now(), caller)
         if not isinstance(outcome, CodeReply):
             raise code_refusal(outcome)
@@ -140,7 +143,12 @@ class CodeWay:
             self._state, outcome = enter(self._state, attempt_id, self._now())
             match outcome:
                 case Waiting():
-                    await changed.wait()
+                    self._window.waits()
+                    try:
+                        await changed.wait()
+                    except asyncio.CancelledError:
+                        self._window.left()
+                        raise
                 case Admitted():
                     self._won(outcome.device.id)
                     state = self._state

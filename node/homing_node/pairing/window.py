@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from homing_node.devices.desk import DeviceDesk
 
+_NOBODY_SAID = "nobody said in time whether the device may come in"
+_WENT_AWAY = "the phone went away before it was let in"
+
 _log = get_logger(__name__)
 
 
@@ -90,7 +93,16 @@ class Window:
     def extend(self, seconds: float) -> None:
         """Stay open for at least this much longer, in seconds: a person is being asked."""
         self._ends = max(self._ends, asyncio.get_running_loop().time() + seconds)
-        self._late = "nobody said in time whether the device may come in"
+        self._late = _NOBODY_SAID
+
+    def waits(self) -> None:
+        """The device that a person is asked about is there."""
+        self._late = _NOBODY_SAID
+
+    def left(self) -> None:
+        """It went away while it waited; it may come back until the window closes."""
+        self._late = _WENT_AWAY
+        _log.info("pairing.left")
 
     async def admit(self, device: PairedDevice) -> PairedDevice:
         """Store a device and tell of it, once.
