@@ -77,11 +77,20 @@ async def test_the_link_can_be_kept_from_the_machines_other_users(
 async def test_a_damaged_link_starts_nothing(rig: PhoneRig) -> None:
     for text in ("hello", "homing://pair?v=1&a=x", "homing://pair?v=9"):
         done = await rig.run("pair", text)
-        assert done.status == 1
+        assert done.status == 2
         assert "pairing link" in one_line(done)
     assert rig.resident_pid() == 0
     empty = await rig.run("pair", "-")
     assert (empty.status, "there is no link" in one_line(empty)) == (2, True)
+
+
+async def test_a_link_can_be_typed_at_a_prompt(rig: PhoneRig, node: NodeRig) -> None:
+    async with rig.scripted(), opened(node) as link, rig.terminal("pair", "-") as screen:
+        await screen.expect("Link or code:")
+        screen.type(f"{link}\n")
+        await screen.expect("Paired with")
+        await screen.expect(f"--data-dir {rig.data_dir}")  # of the command that is named next
+        assert await screen.end() == 0
 
 
 async def test_a_link_that_was_used_is_refused(rig: PhoneRig, node: NodeRig) -> None:

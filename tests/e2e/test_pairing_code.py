@@ -10,6 +10,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,9 +35,10 @@ def node(tiny: Household, stranger: Phone) -> Iterator[Node]:
 
 
 @contextlib.asynccontextmanager
-async def asking(node: Node, *words: str) -> AsyncGenerator[Terminal]:
+async def asking(node: Node, *words: str, columns: int = 120) -> AsyncGenerator[Terminal]:
     """`homing-node pair` on a terminal of its own."""
     master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (50, columns))
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "support.on_terminal", str(BIN / "homing-node"), "pair"),
@@ -100,6 +102,24 @@ async def test_a_person_is_asked_on_the_terminal_and_says_yes(node: Node, strang
     assert shown[1] in terminal.text
 
 
+async def test_a_window_that_is_too_narrow_for_the_picture_is_told_so(node: Node) -> None:
+    async with asking(node) as wide:
+        await shown_code(wide)
+    picture = [line for line in wide.text.splitlines() if "\u2588" in line or "\u2580" in line]
+    needed = max(len(line.rstrip()) for line in picture)
+    async with asking(node, columns=needed - 1) as narrow:
+        await narrow.expect("this is too narrow")
+        await shown_code(narrow)
+        assert "\u2580" not in narrow.text
+        assert "Scan this" not in narrow.text
+
+
+async def test_nobody_is_asked_where_the_first_code_comes_in_unasked(node: Node) -> None:
+    async with asking(node, "--yes") as terminal:
+        await shown_code(terminal)
+        assert "answer for it here" not in terminal.text
+
+
 async def test_a_person_who_only_presses_enter_says_no(node: Node, stranger: Phone) -> None:
     async with asking(node) as terminal:
         code, at = await shown_code(terminal)
@@ -140,10 +160,10 @@ def test_a_script_answers_on_standard_input(node: Node, stranger: Phone) -> None
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (("4821-773",), 1, "this has 7"),
+        (("4821-773",), 2, "this has 7"),
         (("4821-7736", "--at", "nowhere"), 2, "that is not an address"),
-        (("homing://pair?v=1", "--at", "127.0.0.1:1"), 1, "damaged"),
-        (("hello",), 1, "not a pairing link"),
+        (("homing://pair?v=1", "--at", "127.0.0.1:1"), 2, "damaged"),
+        (("hello",), 2, "not a pairing link"),
     ],
 )
 def test_what_is_typed_wrongly_is_said_at_once(

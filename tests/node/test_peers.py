@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from homing_core.access import DeviceRole, Limits, Scope
+from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
 from homing_core.clock import SystemClock
 from homing_core.errors import NotFoundError, RefusedError, UnpairedError
 from homing_core.generation import GenerateRequest
@@ -358,3 +358,16 @@ async def test_a_peer_that_does_not_answer_is_said_to_be_away(tmp_path: Path) ->
             assert [one.error for one in (await control.views())[0]] == [None]
         (view,), _ = await control.views()
         assert view.error is not None
+
+
+async def test_no_grant_makes_a_phone_a_home_or_a_home_a_phone(trio: Three) -> None:
+    phone, peer = await trio.phone(), trio.peer.running
+    (home,) = (one for one in peer.store.devices() if one.role is DeviceRole.PEER)
+    for node, device_id, role in (
+        (trio.home.running, phone.identity.device_id, DeviceRole.PEER),
+        (peer, home.id, DeviceRole.OWNER),
+    ):
+        before = node.store.get(device_id)
+        with pytest.raises(RefusedError, match="stays one"):
+            await node.desk.grant(device_id, role, DEFAULT_SCOPES[role], Limits(), CONSOLE)
+        assert node.store.get(device_id) == before
