@@ -90,7 +90,7 @@ async def test_without_a_code_on_offer_the_port_knows_none(rig: NodeRig) -> None
         assert door.code == ""
         async with by_hand(door, "00000000") as hand:
             error = await refused(code_calls.start(hand.channel, hand.asking.start, DEADLINE_S))
-            assert "expired" in error.what
+            assert "takes the link only" in error.what
         identity = throwaway_identity()
         await pair(door.link, identity)
         await door.expect(Paired)

@@ -159,12 +159,12 @@ async def test_a_peer_with_an_owner_behind_it_is_no_way_to_shut_an_owner_out(hom
     """Whatever hangs on what is revoked goes too: so an owner among it needs the secret."""
     store = home.rig.running.store
     node = home.member.identity.device_id
-    store.grant(node, DeviceRole.PEER, DEFAULT_SCOPES[DeviceRole.PEER], NO_LIMITS)
+    peer = replace(store.get(node), role=DeviceRole.PEER, scopes=DEFAULT_SCOPES[DeviceRole.PEER])
     key = await home.rig.phone()
     owner = store.get(key.identity.device_id)
 
     def hang(_: object) -> Rewrite:
-        return Rewrite(put=(replace(owner, account=node),))
+        return Rewrite(put=(peer, replace(owner, account=node)))
 
     store.rewrite(hang)
     with pytest.raises(RefusedError, match="among owners"):
