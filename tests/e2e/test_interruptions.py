@@ -171,7 +171,7 @@ def test_a_phone_that_is_shut_out(home: Household) -> None:
     (node,) = home.phone.nodes()
     assert (node["reachable"], node["error"]["code"]) == (False, "unpaired")
     assert "does not know this phone any more" in node["error"]["what"]
-    assert "Pair again" in node["error"]["hint"]
+    assert "pair again" in node["error"]["hint"]
 
     home.phone.pair(home.node)
     check_home_answers(home)

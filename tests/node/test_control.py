@@ -9,7 +9,7 @@ import pytest
 from homing_agent.runtime.localsocket import open_local_channel
 from homing_agent.runtime.paths import socket_path
 from homing_core.access import DeviceRole
-from homing_core.errors import ConflictError, NotFoundError, UnavailableError, UsageError
+from homing_core.errors import ConflictError, NotFoundError, UnavailableError
 from homing_core.generation import GenerateRequest, Numbered, TextDelta
 from homing_core.ids import new_generation_id
 from homing_core.messages import user
@@ -75,13 +75,10 @@ async def test_revocation_ends_what_runs_and_only_that(rig: NodeRig) -> None:
     await other.node.GetNode(node_pb2.GetNodeRequest(), timeout=DEADLINE_S)
 
 
-@pytest.mark.parametrize(
-    ("prefix", "error"),
-    [("abc", UsageError), ("0123456789", NotFoundError), ("zz\x1b[2J", NotFoundError)],
-)
-async def test_revoking_nobody(rig: NodeRig, prefix: str, error: type[Exception]) -> None:
+@pytest.mark.parametrize("prefix", ["abc", "0123456789", "zz\x1b[2J"])
+async def test_revoking_nobody(rig: NodeRig, prefix: str) -> None:
     await rig.phone()
-    with pytest.raises(error):
+    with pytest.raises(NotFoundError):
         await (await rig.control()).revoke(prefix)
     assert len(await (await rig.control()).devices()) == 1
 
