@@ -15,6 +15,7 @@ from homing_crypto.nodes import find_node
 from homing_client.rpc.devices_calls import DevicesCalls
 
 if TYPE_CHECKING:
+    from homing_core.devices import DeviceView
     from homing_core.ids import DeviceId
     from homing_core.limit_words import LimitChange
     from homing_crypto.nodes import NodeBook
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from homing_client.homes import HomeLinks
     from homing_client.keys import Keys
     from homing_client.link import NodeLink
-    from homing_client.rpc.devices_calls import DeviceRow
 
 _REACH_S = 5.0
 _MIN_PREFIX = 4
@@ -40,7 +40,7 @@ class NodeDevices:
 
     node: str
     own_id: DeviceId
-    devices: tuple[DeviceRow, ...]
+    devices: tuple[DeviceView, ...]
 
 
 class HomeDevices:
@@ -114,7 +114,7 @@ class HomeDevices:
         wanted = prefix.strip().lower()
         return len(wanted) >= _MIN_PREFIX and wanted == self._keys.current.device_id[: len(wanted)]
 
-    def _of(self, link: NodeLink, devices: tuple[DeviceRow, ...]) -> NodeDevices:
+    def _of(self, link: NodeLink, devices: tuple[DeviceView, ...]) -> NodeDevices:
         return NodeDevices(link.node.name, self._keys.current.device_id, devices)
 
     async def _calls(self, link: NodeLink) -> DevicesCalls:

@@ -236,7 +236,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             ToolsService(options.tools, limits.admission),
             health,
             more=[
-                add_devices_service(devices.remote, refusals.call),
+                add_devices_service(devices.remote, devices.desk.view, refusals.call),
                 add_audit_service(audit, store),
                 add_keys_service(keys, rotation),
                 peers.service.add_to,
@@ -269,7 +269,6 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 store=store,
                 pairing=door,
                 desk=devices.desk,
-                clock=clock,
                 stop=stop,
             ),
             health,

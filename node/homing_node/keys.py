@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 DAY_S: Final = 24 * 60 * 60
 _LOOK_S = 60 * 60.0
 """How often it is looked whether an overlap is over, at least: the wall clock may jump."""
+_LEAST_LOOK_S = 1.0
+"""How soon it is looked again after a key could not be destroyed."""
 
 _log = get_logger(__name__)
 
@@ -138,7 +140,7 @@ class NodeKeys:
             left = (key.replaced_at + self._overlap_s - now for key in self._ring.earlier)
             self._news.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min((_LOOK_S, *left))):
+                async with asyncio.timeout(max(min((_LOOK_S, *left)), _LEAST_LOOK_S)):
                     await self._news.wait()
 
     async def destroy_old(self) -> None:
@@ -153,7 +155,6 @@ class NodeKeys:
                     await asyncio.to_thread(self._ring.retire, device_id)
             except HomingError as error:  # it is not shown any more; tried again at the next look
                 _log.error("keys.not_destroyed", code=error.code.value, what=error.what)
-                await asyncio.sleep(1)
             else:
                 _log.info("keys.destroyed", key=device_id)
         if over:

@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from homing_core.access import Limits
-
 if TYPE_CHECKING:
-    from homing_core.access import DeviceRole, Scope
+    from homing_core.access import DeviceRole, Limits
+    from homing_core.devices import DeviceView
     from homing_core.nodes import NodeLoad, ServedModel
-
-
-class DeviceState(Enum):
-    """Whether a device is let in now."""
-
-    LET_IN = "let in"
-    OVER = "over"
-    """Its time, or the word of the node that vouched for it."""
-    SHUT_OUT = "shut out"
-    """Also where a revocation could not be stored yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceView:
-    """A paired device. Times are wall time at the node, seconds since the epoch; 0 for never.
-
-    Attributes:
-        id: its device id.
-        name: for people; cleaned.
-        role: what it is.
-        scopes: what it may do.
-        paired_at: when it was paired.
-        last_seen_at: when it last called.
-        introduced_by: device id of the node that vouches for it; empty if paired here.
-        limits: that it was granted; ceilings may be tighter.
-        state: whether it is let in.
-    """
-
-    id: str
-    name: str
-    role: DeviceRole
-    scopes: frozenset[Scope]
-    paired_at: int
-    last_seen_at: int
-    introduced_by: str = ""
-    limits: Limits = field(default_factory=Limits)
-    state: DeviceState = DeviceState.LET_IN
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 from homing_agent.runtime.localsocket import open_local_channel
-from homing_client.cli.devices_view import moment, show_revoked
+from homing_agent.runtime.moments import moment
+from homing_client.cli.devices_view import show_revoked
 from homing_client.devices import NodeDevices
 from homing_client.key_place import IDENTITY_FOLDER
-from homing_client.rpc.devices_calls import DeviceRow, decode_row, decode_rows, encode_row
-from homing_client.rpc.phone_devices import decode_limit_change, encode_limit_change
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits
 from homing_core.clock import SystemClock
+from homing_core.devices import DeviceState, DeviceView
 from homing_core.errors import HomingError
 from homing_core.limit_words import LimitChange
 from homing_crypto.identity import DeviceIdentity
@@ -22,6 +22,13 @@ from homing_crypto.node_book import NODE_BOOK_FILE, SqliteNodeBook
 from homing_crypto.recovery_secret import new_recovery_secret
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.rpc.recovery_service import RecoveryClient
+from homing_proto.codec.devices import (
+    decode_device,
+    decode_devices,
+    decode_limit_change,
+    encode_device,
+    encode_limit_change,
+)
 from homing_proto.v1 import devices_pb2, node_pb2, phone_devices_pb2
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +73,13 @@ async def test_an_owners_phone_lists_limits_and_shuts_out(rig: PhoneRig, node: N
         listed = {found["id"]: found for found in objects((await rig.run("devices", "--json")).out)}
         assert {one["this_phone"] for one in listed.values() if one["id"] == own} == {True}
         assert (listed[device]["role"], listed[device]["this_phone"]) == ("member", False)
+        assert listed[device]["state"] == "let in"
+        scopes, over = DEFAULT_SCOPES[DeviceRole.MEMBER], Limits(expires_at=1)
+        node.running.store.grant(device, DeviceRole.MEMBER, scopes, over)
+        assert "its time is over" in (await rig.run("devices", "list")).out
+        found = {one["id"]: one for one in objects((await rig.run("devices", "--json")).out)}
+        assert found[device]["state"] == "over"
+        node.running.store.grant(device, DeviceRole.MEMBER, scopes, Limits())
         table = (await rig.run("devices", "list")).out
         assert all(word in table for word in (device[:12], "mine (this phone)", "member"))
 
@@ -168,10 +182,10 @@ async def test_one_of_two_owners_leaves_unasked(rig: PhoneRig, node: NodeRig) ->
 def test_what_goes_with_a_device_is_said_in_plain_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def row(name: str, by: str = "") -> DeviceRow:
+    def row(name: str, by: str = "") -> DeviceView:
         device = throwaway_identity().device_id
         limits = Limits()
-        return DeviceRow(device, name, DeviceRole.PEER, frozenset(), limits, 0, 0, by)
+        return DeviceView(device, name, DeviceRole.PEER, frozenset(), 0, 0, by, limits)
 
     home = row("Gina's")
     key = row("Gina's")
@@ -265,11 +279,12 @@ def test_what_a_node_says_of_devices_is_not_taken_on_trust() -> None:
         role=node_pb2.DEVICE_ROLE_GUEST,
         last_seen_at=1 << 62,
     )
-    row = decode_row(good)
+    row = decode_device(good)
     assert "\x1b" not in row.name
     assert "\u202e" not in row.name
     assert moment(row.last_seen_at) == "?"
-    assert decode_row(encode_row(row)) == row
+    assert row.state is DeviceState.LET_IN
+    assert decode_device(encode_device(row)) == row
     bad = [
         devices_pb2.Device(id="x" * 64, role=node_pb2.DEVICE_ROLE_GUEST),
         devices_pb2.Device(id=good.id),
@@ -282,6 +297,6 @@ def test_what_a_node_says_of_devices_is_not_taken_on_trust() -> None:
     ]
     for message in bad:
         with pytest.raises(HomingError):
-            decode_row(message)
+            decode_device(message)
     with pytest.raises(HomingError):
-        decode_rows([good] * 5000)
+        decode_devices([good] * 5000)

@@ -23,13 +23,14 @@ def test_what_is_not_said_stays() -> None:
 def test_names() -> None:
     assert read_names("big:bf16, small*") == ("big:bf16", "small*")
     assert read_names("any") == ()
+    assert read_names("a, b") == ("a", "b")
     assert read_names("none") == ("none",)
 
 
 def test_numbers() -> None:
     assert read_number("20,000", "it") == 20_000
     assert read_number("unlimited", "it") == 0
-    for text in ("0", "-1", "many", "٣", ""):
+    for text in ("0", "-1", "many", "1.5", "²", "٣", ""):
         with pytest.raises(UsageError):
             read_number(text, "it")
 
@@ -49,6 +50,7 @@ def test_hours() -> None:
         ("+30d", NOW + 30 * 86_400),
         ("2026-11-30", datetime(2026, 11, 30, 23, 59, 59, tzinfo=UTC).timestamp()),
         ("2026-12-24 18:30", datetime(2026, 12, 24, 18, 30, tzinfo=UTC).timestamp()),
+        ("2027-02-01T10:00+00:00", datetime(2027, 2, 1, 10, 0, tzinfo=UTC).timestamp()),
         ("2026-12-24T18:30", datetime(2026, 12, 24, 18, 30, tzinfo=UTC).timestamp()),
     ],
 )
@@ -56,7 +58,23 @@ def test_an_end(text: str, ends: float) -> None:
     assert read_until(text, NOW, UTC) == ends
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "2020-01-01", "0d", "5", "+99y"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "tomorrow",
+        "2026-13-01",
+        "2027-99-01",
+        "2020-01-01",
+        "0d",
+        "+0d",
+        "5",
+        "+7",
+        "+7m",
+        "+99y",
+    ],
+)
 def test_no_end(text: str) -> None:
     with pytest.raises(UsageError):
         read_until(text, NOW, UTC)

@@ -96,6 +96,10 @@ def _word(chance: random.Random, name: str) -> str:
                 return f"{kind}-{'0a' * 16}"
         if any(part in name for part in ("device", "sha256", "hash", "node", "key")):
             return _HEX
+        if name in {"id", "introduced_by"}:
+            return _HEX
+        if name == "hours":
+            return "08:00-22:00"
         if "json" in name:
             return "{}"
     return chance.choice(_TEXTS)

@@ -82,7 +82,7 @@ class Rig:
     def __init__(self) -> None:
         self.store, self.shut_out, self.audit = Held(), ShutOut(), MemoryAudit()
         self.told = Told(self.store, self.shut_out, self.audit)
-        self.desk = DeviceDesk(self.store, self.shut_out, self.told, self.audit)
+        self.desk = DeviceDesk(self.store, self.shut_out, self.told, self.audit, FakeClock())
         self.desk.subscribe(self.told.listener)
 
     def is_in(self) -> bool:

@@ -10,6 +10,7 @@ import grpc
 import pytest
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
 from homing_core.clock import SystemClock
+from homing_core.devices import DeviceState
 from homing_core.errors import NotFoundError, RefusedError, UnpairedError
 from homing_core.generation import GenerateRequest
 from homing_core.ids import new_generation_id
@@ -21,7 +22,7 @@ from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import throwaway_identity
 from homing_node.peers.section import PeersSection
 from homing_node.peers.views import Standing
-from homing_node.values import DeviceState, Opened, Paired
+from homing_node.values import Opened, Paired
 from homing_proto.codec.generation import encode_generate_request
 from homing_proto.v1 import node_pb2
 from support.node_pairing import pair

@@ -38,7 +38,7 @@ class Rig:
         self.store, self.audit = MemoryTrustStore(FakeClock()), MemoryAudit()
         for device in (OWNERS.device, THE_MEMBER):
             self.store.add(device)
-        desk = DeviceDesk(self.store, ShutOut(), NoWork(), self.audit)
+        desk = DeviceDesk(self.store, ShutOut(), NoWork(), self.audit, FakeClock())
         recovery = Recovery(folder / RECOVERY_FILE, FakeClock(), self.audit)
         self.remote = RemoteDesk(
             store=self.store,

@@ -97,7 +97,7 @@ def run_killed(folder: Path, after: int) -> bool:
 
 
 async def revoke(store: SqliteTrustStore, folder: Path, trace: Trace) -> None:
-    desk = DeviceDesk(store, ShutOut(), NoWork(), MemoryAudit())
+    desk = DeviceDesk(store, ShutOut(), NoWork(), MemoryAudit(), SystemClock())
     threading.settrace(trace)
     sys.settrace(trace)
     await desk.revoke(STOLEN.device_id, CONSOLE)
@@ -133,7 +133,7 @@ def wrong_after(folder: Path) -> tuple[bool, str]:
         problem = "it was said to be out, and is in"
     elif not let_in(store, HONEST):
         problem = "somebody else is out"
-    desk = DeviceDesk(store, ShutOut(), NoWork(), MemoryAudit())
+    desk = DeviceDesk(store, ShutOut(), NoWork(), MemoryAudit(), SystemClock())
     asyncio.run(desk.revoke(STOLEN.device_id, CONSOLE))  # repeating it is harmless
     if any(let_in(store, identity) for identity in GOING):
         problem = "it cannot be shut out any more"

@@ -6,8 +6,19 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+from homing_agent.runtime.device_words import device_object
+from homing_agent.runtime.limit_options import (
+    Hours,
+    Jobs,
+    Models,
+    Streams,
+    TokensPerDay,
+    Tools,
+    Until,
+    limit_change,
+)
 
-from homing_client.cli.devices_view import device_object, show_devices, show_limited, show_revoked
+from homing_client.cli.devices_view import show_devices, show_limited, show_revoked
 from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
 from homing_client.cli.recovery_prompt import ask_secret
 
@@ -127,31 +138,13 @@ def limit(  # noqa: PLR0913  # each is an option of its own
     device: DeviceId,
     secret_from: From = None,
     *,
-    tokens_per_day: Annotated[
-        str | None, typer.Option(metavar="N", help="Tokens in 24 hours, or unlimited.")
-    ] = None,
-    streams: Annotated[
-        str | None, typer.Option(metavar="N", help="Answers at once, or unlimited.")
-    ] = None,
-    jobs: Annotated[
-        str | None, typer.Option(metavar="N", help="Jobs that have not ended, or unlimited.")
-    ] = None,
-    models: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Models, * and ? as in a shell; any; none."),
-    ] = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Home tools, such as 'notes.*'; any; none."),
-    ] = None,
-    hours: Annotated[
-        str | None,
-        typer.Option(metavar="HOURS", help="Such as 08:00-22:00, in the node's time; any, none."),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="Its last moment: 2026-12-24, +7d, or never."),
-    ] = None,
+    tokens_per_day: TokensPerDay = None,
+    streams: Streams = None,
+    jobs: Jobs = None,
+    models: Models = None,
+    tools: Tools = None,
+    hours: Hours = None,
+    until: Until = None,
     recovery: Recovery = False,
     node: Node = None,
     as_json: Json = False,
@@ -159,37 +152,23 @@ def limit(  # noqa: PLR0913  # each is an option of its own
     config: ConfigFile = None,
 ) -> None:
     """Limit what a device may do on a node. What is not named stays as it is."""
-    import time  # noqa: PLC0415  # keep help quick
-
-    from homing_core.errors import UsageError  # noqa: PLC0415  # as above
-    from homing_core.limit_words import (  # noqa: PLC0415  # as above
-        LimitChange,
-        read_hours,
-        read_names,
-        read_until,
-    )
+    from homing_core.errors import UsageError  # noqa: PLC0415  # keep help quick
 
     setup, name = _told(context, data_dir, config, node)
-    change = LimitChange(
-        tokens_per_day=_number(tokens_per_day, "--tokens-per-day"),
-        concurrent_streams=_number(streams, "--streams"),
-        jobs=_number(jobs, "--jobs"),
-        models=None if models is None else read_names(models),
-        tools=None if tools is None else read_names(tools),
-        expires_at=None if until is None else read_until(until, time.time()),
-        hours=None if hours is None else read_hours(hours),
+    change = limit_change(
+        tokens_per_day=tokens_per_day,
+        streams=streams,
+        jobs=jobs,
+        models=models,
+        tools=tools,
+        hours=hours,
+        until=until,
     )
     if not change:
         msg = "nothing was said to be limited"
         raise UsageError(msg, "Say for example: --tokens-per-day 20000")
     secret = ask_secret(secret_from, recovery=recovery)
     asyncio.run(_limit(setup, name, device, change, secret, as_json=as_json))
-
-
-def _number(text: str | None, option: str) -> int | None:
-    from homing_core.limit_words import read_number  # noqa: PLC0415  # keep help quick
-
-    return None if text is None else read_number(text, option)
 
 
 def _told(

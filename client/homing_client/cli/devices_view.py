@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from homing_agent.runtime.device_words import SHORT_ID, device_object, limits_text
+from homing_agent.runtime.moments import moment
+from homing_core.devices import state_words
+
 if TYPE_CHECKING:
-    from homing_core.access import Limits
-
     from homing_client.devices import NodeDevices
-    from homing_client.rpc.devices_calls import DeviceRow
 
-SHORT_ID = 12
-"""Digits of a device id that are shown; enough to name it."""
 _ROOMY = 100
 """Columns from which on a table is easier to read than lines."""
 
@@ -28,6 +27,7 @@ def show_devices(found: NodeDevices) -> None:
             row.id[:SHORT_ID],
             printable(row.name) + (" (this phone)" if row.id == found.own_id else ""),
             row.role.value,
+            state_words(row),
             printable(limits_text(row.limits)),
             moment(row.last_seen_at),
         )
@@ -35,15 +35,15 @@ def show_devices(found: NodeDevices) -> None:
     ]
     if out.width >= _ROOMY:
         table = Table(box=None, pad_edge=False)
-        for title in ("Device", "Name", "Role", "Limits", "Last seen"):
+        for title in ("Device", "Name", "Role", "State", "Limits", "Last seen"):
             table.add_column(title, overflow="fold")
         for cells in rows:
             table.add_row(*map(Text, cells))
         out.print(table)
         return
-    for device, name, role, limits, seen in rows:
+    for device, name, role, state, limits, seen in rows:
         out.print(Text(f"{device} {name}, {role}", style="bold"))
-        out.print(Text(f"  last seen {seen}"))
+        out.print(Text(f"  {state}, last seen {seen}"))
         if limits:
             out.print(Text(f"  {limits}"))
 
@@ -91,51 +91,3 @@ def _say(event: dict[str, Any], line: str, *, as_json: bool) -> None:
         print_json(event)
     else:
         out.print(Text(printable(line)), soft_wrap=True)
-
-
-def moment(seconds: int) -> str:
-    """A wall time as a person writes it, in the local time zone."""
-    from datetime import UTC, datetime  # noqa: PLC0415  # keep help quick
-
-    if not seconds:
-        return "never"
-    try:
-        return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):
-        return "?"
-
-
-def limits_text(limits: Limits) -> str:
-    """The limits in words; empty if there are none."""
-    words = [
-        f"{limits.tokens_per_day:,} tokens a day" if limits.tokens_per_day else "",
-        f"{limits.concurrent_streams} at once" if limits.concurrent_streams else "",
-        f"{limits.jobs} jobs" if limits.jobs else "",
-        f"models {', '.join(limits.models)}" if limits.models else "",
-        f"tools {', '.join(limits.tools)}" if limits.tools else "",
-        f"hours {limits.hours}" if limits.hours else "",
-        f"until {moment(limits.expires_at)}" if limits.expires_at else "",
-    ]
-    return "; ".join(filter(None, words))
-
-
-def device_object(row: DeviceRow) -> dict[str, Any]:
-    """The device as `--json` prints it."""
-    return {
-        "id": row.id,
-        "name": row.name,
-        "role": row.role.value,
-        "scopes": sorted(scope.value for scope in row.scopes),
-        "limits": {
-            "tokens_per_day": row.limits.tokens_per_day or None,
-            "concurrent_streams": row.limits.concurrent_streams or None,
-            "jobs": row.limits.jobs or None,
-            "models": list(row.limits.models),
-            "tools": list(row.limits.tools),
-            "expires_at": row.limits.expires_at or None,
-            "hours": row.limits.hours or None,
-        },
-        "paired_at": row.paired_at,
-        "last_seen_at": row.last_seen_at or None,
-        "introduced_by": row.introduced_by or None,
-    }

@@ -136,16 +136,10 @@ def _print(own: tuple[OwnKey, ...], nodes: tuple[NodeKnows, ...]) -> None:
 
 
 def _object(own: tuple[OwnKey, ...], nodes: tuple[NodeKnows, ...]) -> dict[str, Any]:
+    from homing_agent.runtime.device_words import key_object  # noqa: PLC0415  # keep help quick
+
     return {
-        "keys": [
-            {
-                "id": key.id,
-                "created_at": key.created_at,
-                "replaced_at": key.replaced_at or None,
-                "ends_at": key.ends_at or None,
-            }
-            for key in own
-        ],
+        "keys": [key_object(key) for key in own],
         "nodes": [
             {
                 "node_id": node.node,

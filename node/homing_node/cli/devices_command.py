@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from homing_node.cli import devices_grant, devices_usage
 from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
-
-if TYPE_CHECKING:
-    from homing_node.values import DeviceView
 
 _EXAMPLES = """
 [bold]Examples[/bold]
@@ -84,10 +81,11 @@ def revoke(
 
 async def _list(setup: Setup, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.device_words import device_object, limits_text  # noqa: PLC0415  # as above
+    from homing_core.devices import state_words  # noqa: PLC0415  # as above
     from rich.table import Table  # noqa: PLC0415  # as above
 
     from homing_node.cli.console import SHORT_ID, moment, out, safe  # noqa: PLC0415  # as above
-    from homing_node.cli.limit_words import limit_lines  # noqa: PLC0415  # as above
     from homing_node.rpc.control_client import ControlClient  # noqa: PLC0415  # as above
 
     quiet()
@@ -110,19 +108,19 @@ async def _list(setup: Setup, *, as_json: bool) -> None:
             safe(device.name),
             device.role.value,
             ", ".join(sorted(scope.value for scope in device.scopes)),
-            _state_words(device),
+            state_words(device),
             moment(device.paired_at),
             moment(device.last_seen_at),
         )
     out.print(table)
     for device in found:
-        words = ", ".join(words for _, words in limit_lines(device.limits))
-        if words:
+        if words := limits_text(device.limits):
             out.print(f"{safe(device.name)} ({device.id[:SHORT_ID]}) is limited: {safe(words)}")
 
 
 async def _revoke(setup: Setup, device: str, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.device_words import device_object  # noqa: PLC0415  # as above
 
     from homing_node.cli.console import SHORT_ID, out, safe  # noqa: PLC0415  # as above
     from homing_node.rpc.control_client import ControlClient  # noqa: PLC0415  # as above
@@ -135,29 +133,3 @@ async def _revoke(setup: Setup, device: str, *, as_json: bool) -> None:
         print_json({"event": "revoked", "device": device_object(revoked)})
     else:
         out.print(f"Shut out: {safe(revoked.name)}, {revoked.id[:SHORT_ID]}.")
-
-
-def device_object(device: DeviceView) -> dict[str, Any]:
-    """The device as `--json` prints it; its limits are those that it was granted."""
-    from homing_node.cli.limit_words import limit_object  # noqa: PLC0415  # keep help quick
-
-    return {
-        "id": device.id,
-        "name": device.name,
-        "role": device.role.value,
-        "scopes": sorted(scope.value for scope in device.scopes),
-        "paired_at": device.paired_at,
-        "last_seen_at": device.last_seen_at or None,
-        "introduced_by": device.introduced_by or None,
-        "limits": limit_object(device.limits),
-        "state": device.state.value,
-    }
-
-
-def _state_words(device: DeviceView) -> str:
-    from homing_node.values import DeviceState  # noqa: PLC0415  # keep help quick
-
-    if device.state is DeviceState.LET_IN:
-        return "let in"
-    word = "its home's word is over" if device.introduced_by else "its time is over"
-    return word if device.state is DeviceState.OVER else "shut out"

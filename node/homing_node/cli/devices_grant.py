@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from homing_agent.runtime.limit_options import (
+    Hours,
+    Jobs,
+    Models,
+    Streams,
+    TokensPerDay,
+    Tools,
+    Until,
+    limit_change,
+)
 
 from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
 
@@ -61,36 +70,13 @@ def grant(  # noqa: PLR0913  # options of the command line
             help="What it may do: inference, tools, jobs, devices, relay, introduce; or none.",
         ),
     ] = None,
-    models: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Models and adapters, * and ? as in a shell; any; none."),
-    ] = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B", help="Home tools as server.name, such as 'notes.*'; any; none."
-        ),
-    ] = None,
-    tokens_per_day: Annotated[
-        str | None, typer.Option(metavar="N", help="Tokens in 24 hours, or unlimited.")
-    ] = None,
-    streams: Annotated[
-        str | None, typer.Option(metavar="N", help="Answers at once, or unlimited.")
-    ] = None,
-    jobs: Annotated[
-        str | None, typer.Option(metavar="N", help="Jobs that have not ended, or unlimited.")
-    ] = None,
-    hours: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOURS",
-            help="Hours of use here, such as 08:00-12:00,14:00-22:00; any; none.",
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="Its last moment: 2026-12-24, +7d, or never."),
-    ] = None,
+    models: Models = None,
+    tools: Tools = None,
+    tokens_per_day: TokensPerDay = None,
+    streams: Streams = None,
+    jobs: Jobs = None,
+    hours: Hours = None,
+    until: Until = None,
     reset: Annotated[
         bool, typer.Option("--reset", help="Begin with the role's scopes and no limits.")
     ] = False,
@@ -101,21 +87,20 @@ def grant(  # noqa: PLR0913  # options of the command line
     """Change what a device may do; what is not named stays. What it may do no more ends at once."""
     from homing_core.access import DeviceRole  # noqa: PLC0415  # keep help quick
 
-    from homing_node.cli import limit_words as words  # noqa: PLC0415  # as above
-    from homing_node.devices.changes import DeviceChange, LimitChanges  # noqa: PLC0415  # as above
+    from homing_node.devices.changes import DeviceChange  # noqa: PLC0415  # as above
 
     setup = Setup(data_dir, config).or_else(context.obj)
     change = DeviceChange(
         role=DeviceRole(role.value) if role else None,
         scopes=_scopes(scopes),
-        limits=LimitChanges(
-            tokens_per_day=words.number(tokens_per_day, "--tokens-per-day"),
-            concurrent_streams=words.number(streams, "--streams"),
-            jobs=words.number(jobs, "--jobs"),
-            models=words.names(models),
-            tools=words.names(tools),
-            expires_at=None if until is None else words.until(until, time.time()),
-            hours=words.hours(hours),
+        limits=limit_change(
+            tokens_per_day=tokens_per_day,
+            streams=streams,
+            jobs=jobs,
+            models=models,
+            tools=tools,
+            hours=hours,
+            until=until,
         ),
         reset=reset,
     )
@@ -140,10 +125,9 @@ def _scopes(text: str | None) -> frozenset[Scope] | None:
 
 async def _grant(setup: Setup, device: str, change: DeviceChange, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.device_words import device_object, limit_object  # noqa: PLC0415  # as above
     from homing_agent.runtime.localsocket import open_local_channel  # noqa: PLC0415  # as above
 
-    from homing_node.cli.devices_command import device_object  # noqa: PLC0415  # as above
-    from homing_node.cli.limit_words import limit_object  # noqa: PLC0415  # as above
     from homing_node.rpc.device_control import DeviceControlClient  # noqa: PLC0415  # as above
 
     quiet()
@@ -164,8 +148,9 @@ async def _grant(setup: Setup, device: str, change: DeviceChange, *, as_json: bo
 
 
 def _show(changed: ChangedView) -> None:
-    from homing_node.cli.console import SHORT_ID, out, safe  # noqa: PLC0415  # keep help quick
-    from homing_node.cli.limit_words import limit_lines  # noqa: PLC0415  # as above
+    from homing_agent.runtime.device_words import limit_lines  # noqa: PLC0415  # keep help quick
+
+    from homing_node.cli.console import SHORT_ID, out, safe  # noqa: PLC0415  # as above
 
     device = changed.device
     scopes = ", ".join(sorted(scope.value for scope in device.scopes)) or "nothing"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -92,6 +92,7 @@ async def _runs(setup: Setup) -> None:
 
 async def _show(setup: Setup, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.device_words import key_object  # noqa: PLC0415  # as above
 
     from homing_node.cli.console import out  # noqa: PLC0415  # as above
     from homing_node.rpc.keys_control import list_keys  # noqa: PLC0415  # as above
@@ -108,6 +109,7 @@ async def _show(setup: Setup, *, as_json: bool) -> None:
 
 async def _rotate(setup: Setup, *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
+    from homing_agent.runtime.device_words import key_object  # noqa: PLC0415  # as above
 
     from homing_node.cli.console import SHORT_ID, moment, out  # noqa: PLC0415  # as above
     from homing_node.rpc.keys_control import rotate_key  # noqa: PLC0415  # as above
@@ -136,13 +138,3 @@ def _print_keys(found: tuple[OwnKey, ...]) -> None:
         state = f"replaced; goes on until {moment(key.ends_at)}" if key.replaced_at else "in use"
         table.add_row(key.id[:SHORT_ID], moment(key.created_at), state)
     out.print(table)
-
-
-def key_object(key: OwnKey) -> dict[str, Any]:
-    """A key as `--json` prints it."""
-    return {
-        "id": key.id,
-        "created_at": key.created_at,
-        "replaced_at": key.replaced_at or None,
-        "ends_at": key.ends_at or None,
-    }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from homing_agent.runtime.cli import print_json
+from homing_agent.runtime.device_words import device_object
 from homing_crypto.pairing.code import show_code
 
-from homing_node.cli.devices_command import device_object
 from homing_node.cli.pair_asking import ShownPairing
 from homing_node.values import Asks, Closed, Opened, Paired, WrongCodeTyped, WrongGuess
 

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from homing_core.access import DEFAULT_SCOPES, DeviceRole, Limits, Scope
-from homing_core.limits import checked_limits
+from homing_core.limit_words import LimitChange
 
 if TYPE_CHECKING:
     from homing_crypto.devices import PairedDevice
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class LimitChanges:
-    """Limits to change; None leaves one as it is. The fields are those of `Limits`."""
-
-    tokens_per_day: int | None = None
-    concurrent_streams: int | None = None
-    jobs: int | None = None
-    models: tuple[str, ...] | None = None
-    tools: tuple[str, ...] | None = None
-    expires_at: int | None = None
-    hours: str | None = None
-
-    def apply(self, limits: Limits) -> Limits:
-        """The limits with what is named changed.
-
-        Raises:
-            UsageError: it makes no limits.
-        """
-        return checked_limits(
-            Limits(
-                tokens_per_day=_or(self.tokens_per_day, limits.tokens_per_day),
-                concurrent_streams=_or(self.concurrent_streams, limits.concurrent_streams),
-                jobs=_or(self.jobs, limits.jobs),
-                models=_or(self.models, limits.models),
-                tools=_or(self.tools, limits.tools),
-                expires_at=_or(self.expires_at, limits.expires_at),
-                hours=_or(self.hours, limits.hours),
-            )
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +25,7 @@ class DeviceChange:
 
     role: DeviceRole | None = None
     scopes: frozenset[Scope] | None = None
-    limits: LimitChanges = LimitChanges()
+    limits: LimitChange = field(default_factory=LimitChange)
     reset: bool = False
 
 
@@ -76,9 +43,5 @@ def changed(
     return (
         role,
         scopes if change.scopes is None else change.scopes,
-        change.limits.apply(Limits() if change.reset else device.limits),
+        change.limits.of(Limits() if change.reset else device.limits),
     )
-
-
-def _or(named: T | None, before: T) -> T:
-    return before if named is None else named

@@ -13,6 +13,7 @@ from homing_node.devices.changes import changed
 
 if TYPE_CHECKING:
     from homing_core.access import Limits
+    from homing_core.devices import DeviceView
     from homing_crypto.devices import PairedDevice
     from homing_crypto.trust import TrustStore
 
@@ -33,7 +34,7 @@ class Changed:
         tighter: kinds that come from elsewhere, and from where.
     """
 
-    device: PairedDevice
+    device: DeviceView
     effective: Limits
     tighter: tuple[tuple[str, str], ...]
 
@@ -90,7 +91,7 @@ class DeviceConsole:
         role, scopes, limits = changed(before, change)
         device = await self._desk.grant(before.id, role, scopes, limits, CONSOLE)
         standing = self._admission.standing(device)
-        return Changed(device, standing.limits, standing.tighter())
+        return Changed(self._desk.view(device), standing.limits, standing.tighter())
 
     async def usage(self, prefix: str, days: int) -> tuple[Used, ...]:
         """What devices used, most first; empty prefix takes all.

@@ -14,18 +14,19 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from homing_agent.runtime.logs import get_logger
+from homing_core.devices import DeviceState, DeviceView
 from homing_core.errors import HomingError, NotFoundError, RefusedError
 from homing_crypto.audit.records import AuditKind
 
 from homing_node.devices.revocation import end_work, hanging_on, names_of, not_stored
 from homing_node.devices.undivided import Undivided
-from homing_node.values import DeviceState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from homing_core.access import DeviceRole, Limits, Scope
     from homing_core.canonical import JsonValue
+    from homing_core.clock import Clock
     from homing_core.ids import DeviceId
     from homing_crypto.audit.records import Audit
     from homing_crypto.devices import PairedDevice
@@ -58,14 +59,18 @@ class DeviceDesk:
         shut_out: who is refused at once.
         work: what has to end when a device is shut out.
         audit: where changes are noted.
+        clock: for leases and limits in time.
     """
 
-    def __init__(self, store: TrustStore, shut_out: ShutOut, work: Work, audit: Audit) -> None:
+    def __init__(
+        self, store: TrustStore, shut_out: ShutOut, work: Work, audit: Audit, clock: Clock
+    ) -> None:
         """Nobody listens yet."""
         self._store = store
         self._shut_out = shut_out
         self._work = work
         self._audit = audit
+        self._clock = clock
         self._listeners: list[Callable[[], Awaitable[None]]] = []
         # What is stored and who is shut out change together: a pairing that ends while its device
         # is revoked must not let it in again.
@@ -73,11 +78,22 @@ class DeviceDesk:
         self._undivided = Undivided()
         self._unstored: dict[DeviceId, str] = {}
 
-    def state(self, device: PairedDevice, now: float) -> DeviceState:
-        """Whether the device is let in at this wall time, in seconds since the epoch."""
+    def view(self, device: PairedDevice) -> DeviceView:
+        """The device as people see it, and whether it is let in now."""
+        state = DeviceState.LET_IN if device.live(self._clock.now()) else DeviceState.OVER
         if device.revoked_at or device in self._shut_out:
-            return DeviceState.SHUT_OUT
-        return DeviceState.LET_IN if device.live(now) else DeviceState.OVER
+            state = DeviceState.SHUT_OUT
+        return DeviceView(
+            id=device.id,
+            name=device.name,
+            role=device.role,
+            scopes=device.scopes,
+            paired_at=int(device.paired_at),
+            last_seen_at=int(device.last_seen_at),
+            introduced_by=device.introduced_by,
+            limits=device.limits,
+            state=state,
+        )
 
     def subscribe(self, listener: Callable[[], Awaitable[None]]) -> None:
         """Call this after every change; it looks up by itself what concerns it."""

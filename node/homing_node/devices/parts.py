@@ -64,7 +64,7 @@ def device_parts(  # noqa: PLR0913  # each is a boundary of its own
         over: further reasons why an open call must end.
     """
     shut_out = ShutOut()
-    desk = DeviceDesk(store, shut_out, work, audit)
+    desk = DeviceDesk(store, shut_out, work, audit, clock)
     recovery = Recovery(folder / RECOVERY_FILE, clock, audit)
     watch = Watch(
         calls=calls,

@@ -122,10 +122,6 @@ class FrontDoor:
             msg = "the node's front door does not start"
             raise UnavailableError(msg, "The log says more; [door] enabled = false.") from None
 
-    async def until_open(self) -> None:
-        """Wait until a process accepts connections."""
-        await self._ready.wait()
-
     def allowed(self, peer: str, caller: Caller) -> None:
         """A call was let in: the connection has proved itself. Quick; for `RpcGuard`.
 

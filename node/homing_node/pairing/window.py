@@ -10,7 +10,6 @@ from homing_agent.runtime.logs import get_logger
 from homing_core.errors import HomingError
 from homing_crypto.audit.records import CONSOLE, NODE, AuditKind
 
-from homing_node.rpc.device_codec import view_device
 from homing_node.values import Closed, Paired, PairingEvent
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class Window:
         if not self.paired:
             self.paired = True
             _log.info("pairing.paired", device=stored.id, role=stored.role.value)
-            self.tell(Paired(view_device(stored)))
+            self.tell(Paired(self.parts.desk.view(stored)))
         return stored
 
     async def next_event(self) -> PairingEvent:

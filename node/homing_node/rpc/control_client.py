@@ -12,17 +12,16 @@ from homing_core.labels import clean_label
 from homing_crypto.rpc_errors import CODE_KEY, error_from_rpc
 from homing_crypto.rpc_guard import INTERRUPTED
 from homing_proto.codec.access import encode_device_role
+from homing_proto.codec.devices import decode_device, decode_devices
 from homing_proto.codec.nodes import decode_load, decode_served_model
 from homing_proto.v1 import control_pb2 as wire
 from homing_proto.v1 import control_pb2_grpc, pairing_code_pb2, pairing_code_pb2_grpc
 
-from homing_node.rpc.device_codec import decode_device
 from homing_node.values import (
     Asks,
     Closed,
     CodeOffer,
     DaemonView,
-    DeviceView,
     Opened,
     Paired,
     PairingEvent,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from homing_agent.runtime.paths import ProgramPaths
     from homing_core.access import DeviceRole
+    from homing_core.devices import DeviceView
 
 _OFFERS = {
     CodeOffer.NONE: wire.PAIRING_CODE_OFFER_UNSPECIFIED,
@@ -103,7 +103,7 @@ class ControlClient:
         with daemon_errors():
             request = wire.ListPairedDevicesRequest()
             answer = await self._stub.ListPairedDevices(request, timeout=TIMEOUT_S)
-        return tuple(decode_device(device) for device in answer.devices)
+        return decode_devices(answer.devices)
 
     async def revoke(self, id_prefix: str) -> DeviceView:
         """Shut a device out."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from homing_core.access import DeviceRole
 from homing_crypto.audit.records import CONSOLE
 from homing_proto.codec.access import decode_device_role
+from homing_proto.codec.devices import encode_device
 from homing_proto.codec.nodes import encode_load, encode_served_model
 from homing_proto.v1 import control_pb2 as wire
 from homing_proto.v1 import control_pb2_grpc
 
 from homing_node.describe import node_load, served_models
 from homing_node.devices.revocation import find_device
-from homing_node.rpc.device_codec import encode_device, encode_view
 from homing_node.values import (
     Asks,
     Closed,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     import grpc
-    from homing_core.clock import Clock
     from homing_crypto.trust import TrustStore
 
     from homing_node.describe import NodeFacts
@@ -71,7 +70,6 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         store: whom it knows.
         pairing: lets a new device in.
         desk: changes devices.
-        clock: for what has an end.
         stop: asks the daemon to leave.
     """
 
@@ -85,7 +83,6 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         store: TrustStore,
         pairing: Pairing,
         desk: DeviceDesk,
-        clock: Clock,
         stop: asyncio.Event,
     ) -> None:
         """Keep where to look."""
@@ -96,7 +93,6 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         self._store = store
         self._pairing = pairing
         self._desk = desk
-        self._clock = clock
         self._stop = stop
 
     async def GetDaemon(  # noqa: N802  # the wire's name
@@ -133,13 +129,9 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
     ) -> wire.ListPairedDevicesResponse:
         """Every device that was not revoked, oldest first."""
         del request, context
-        devices, now = await asyncio.to_thread(self._store.devices), self._clock.now()
+        devices = await asyncio.to_thread(self._store.devices)
         return wire.ListPairedDevicesResponse(
-            devices=[
-                encode_device(device, self._desk.state(device, now))
-                for device in devices
-                if device.listed
-            ]
+            devices=[encode_device(self._desk.view(device)) for device in devices if device.listed]
         )
 
     async def RevokePairedDevice(  # noqa: N802  # the wire's name
@@ -149,7 +141,7 @@ class ControlService(control_pb2_grpc.NodeControlServiceServicer):
         del context
         device_id = await find_device(self._store, request.id_prefix)
         device, *_ = await self._desk.revoke(device_id, CONSOLE)
-        return wire.RevokePairedDeviceResponse(device=encode_device(device))
+        return wire.RevokePairedDeviceResponse(device=encode_device(self._desk.view(device)))
 
     async def StopDaemon(  # noqa: N802  # the wire's name
         self, request: wire.StopDaemonRequest, context: Context
@@ -180,6 +172,6 @@ def _encode_pairing(event: PairingEvent) -> wire.OpenPairingResponse:
             )
             return wire.OpenPairingResponse(asks=asks)
         case Paired():
-            return wire.OpenPairingResponse(paired=encode_view(event.device))
+            return wire.OpenPairingResponse(paired=encode_device(event.device))
         case Closed():
             return wire.OpenPairingResponse(closed=event.reason)

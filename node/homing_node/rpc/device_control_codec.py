@@ -14,13 +14,17 @@ from homing_proto.codec.access import (
     encode_limits,
     encode_scopes,
 )
+from homing_proto.codec.devices import (
+    decode_device,
+    decode_limit_change,
+    encode_device,
+    encode_limit_change,
+)
 from homing_proto.codec.fields import max_items
 from homing_proto.codec.limits import MAX_LIMIT_PATTERNS
 from homing_proto.v1 import device_control_pb2 as wire
-from homing_proto.v1 import phone_devices_pb2
 
-from homing_node.devices.changes import DeviceChange, LimitChanges
-from homing_node.rpc.device_codec import decode_device, encode_device
+from homing_node.devices.changes import DeviceChange
 from homing_node.values import ChangedView, DayView, UseView
 
 if TYPE_CHECKING:
@@ -38,41 +42,16 @@ def encode_change(prefix: str, change: DeviceChange) -> wire.ChangeDeviceRequest
         request.role = encode_device_role(change.role)
     if change.scopes is not None:
         request.scopes.CopyFrom(wire.ScopeList(scopes=encode_scopes(change.scopes)))
-    limits = change.limits
-    told = phone_devices_pb2.LimitChange(
-        tokens_per_day=limits.tokens_per_day,
-        concurrent_streams=limits.concurrent_streams,
-        jobs=limits.jobs,
-        expires_at=limits.expires_at,
-        hours=limits.hours,
-    )
-    if limits.models is not None:
-        told.models.CopyFrom(phone_devices_pb2.NameList(names=limits.models))
-    if limits.tools is not None:
-        told.tools.CopyFrom(phone_devices_pb2.NameList(names=limits.tools))
-    request.limits.CopyFrom(told)
+    request.limits.CopyFrom(encode_limit_change(change.limits))
     return request
 
 
 def decode_change(request: wire.ChangeDeviceRequest) -> DeviceChange:
     """What to change of a device; raises `InvalidDataError`."""
-    told = request.limits
-    for names in (told.models.names, told.tools.names):
-        max_items(names, MAX_LIMIT_PATTERNS, "patterns")
     return DeviceChange(
         role=decode_device_role(request.role) if request.role else None,
         scopes=decode_scopes(request.scopes.scopes) if request.HasField("scopes") else None,
-        limits=LimitChanges(
-            tokens_per_day=told.tokens_per_day if told.HasField("tokens_per_day") else None,
-            concurrent_streams=told.concurrent_streams
-            if told.HasField("concurrent_streams")
-            else None,
-            jobs=told.jobs if told.HasField("jobs") else None,
-            models=tuple(told.models.names) if told.HasField("models") else None,
-            tools=tuple(told.tools.names) if told.HasField("tools") else None,
-            expires_at=told.expires_at if told.HasField("expires_at") else None,
-            hours=told.hours if told.HasField("hours") else None,
-        ),
+        limits=decode_limit_change(request.limits),
         reset=request.reset,
     )
 

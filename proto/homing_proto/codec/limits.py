@@ -40,6 +40,8 @@ MAX_MODELS: Final = 256
 """Models that one node serves."""
 MAX_WARM_PREFIXES: Final = 1024
 """Warm prefixes of one node."""
+MAX_DEVICES: Final = 4096
+"""Devices that one node knows."""
 MAX_CAPABILITIES: Final = 256
 """Capabilities of one node."""
 
