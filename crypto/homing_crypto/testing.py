@@ -115,6 +115,10 @@ class MemoryTrustStore:
         """See `TrustStore.find`."""
         return self.get(match_named(device_names(self._known().values()), prefix))
 
+    def keys(self, account: str) -> tuple[PairedDevice, ...]:
+        """See `TrustStore.keys`."""
+        return tuple(device for device in self.devices() if device.owner == account)
+
     def devices(self) -> tuple[PairedDevice, ...]:
         """See `TrustStore.devices`."""
         found = self._known().values()
@@ -136,7 +140,7 @@ class MemoryTrustStore:
         """See `TrustStore.grant`."""
         with self._lock:
             device = granted(self.get(device_id), role, scopes, limits)
-            for key in [one for one in self.devices() if one.owner == device.owner]:
+            for key in self.keys(device.owner):
                 self._put(dataclasses.replace(key, role=role, scopes=scopes, limits=limits))
             return device
 

@@ -65,6 +65,14 @@ class TrustStore(Protocol):
         """
         ...
 
+    def keys(self, account: str) -> tuple[PairedDevice, ...]:
+        """Every readable entry of one account, revoked and replaced ones too, oldest first.
+
+        Raises:
+            HomingError: the store cannot be read.
+        """
+        ...
+
     def devices(self) -> tuple[PairedDevice, ...]:
         """Every readable device, revoked ones too, oldest first."""
         ...

@@ -27,7 +27,7 @@ from homing_crypto.trust import SEEN_RESOLUTION_S
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterable
     from pathlib import Path
 
     from homing_core.clock import Clock
@@ -66,6 +66,9 @@ _MIGRATIONS = (
     "ALTER TABLE devices ADD COLUMN hpke_signature BLOB NOT NULL DEFAULT x''",
 )
 
+_KEYS = """
+    SELECT * FROM devices WHERE iif(account = '', id, account) = ? ORDER BY paired_at, id
+"""
 _REVOKE = "UPDATE devices SET revoked_at = ? WHERE id = ? AND revoked_at = 0"
 _GRANT = """
     UPDATE devices SET role = ?, scopes = ?, limits = ?
@@ -143,13 +146,11 @@ class SqliteTrustStore:
 
     def devices(self) -> tuple[PairedDevice, ...]:
         """See `TrustStore.devices`."""
-        found: list[PairedDevice] = []
-        for row in self._database.read("SELECT * FROM devices ORDER BY paired_at, id"):
-            try:
-                found.append(_from_row(row))
-            except IntegrityError:
-                _log.error("trust.bad_row", device=str(row["id"])[:12])
-        return tuple(found)
+        return _readable(self._database.read("SELECT * FROM devices ORDER BY paired_at, id"))
+
+    def keys(self, account: str) -> tuple[PairedDevice, ...]:
+        """See `TrustStore.keys`."""
+        return _readable(self._database.read(_KEYS, (account,)))
 
     def revoke(self, device_id: DeviceId) -> tuple[PairedDevice, ...]:
         """See `TrustStore.revoke`."""
@@ -244,6 +245,16 @@ def _to_row(device: PairedDevice) -> tuple[str | bytes | int | float, ...]:
         device.retires_at,
         device.hpke_signature,
     )
+
+
+def _readable(rows: Iterable[sqlite3.Row]) -> tuple[PairedDevice, ...]:
+    found: list[PairedDevice] = []
+    for row in rows:
+        try:
+            found.append(_from_row(row))
+        except IntegrityError:
+            _log.error("trust.bad_row", device=str(row["id"])[:12])
+    return tuple(found)
 
 
 def _from_row(row: sqlite3.Row) -> PairedDevice:

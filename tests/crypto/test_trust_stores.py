@@ -145,6 +145,19 @@ def test_revoking_takes_all_keys_of_a_device_and_all_for_whom_it_vouches(
     assert store.roots_pem() == other.certificate.pem
 
 
+def test_the_keys_of_an_account_are_found_by_it_and_by_nothing_else(store: TrustStore) -> None:
+    old, renewed, other = (throwaway_identity() for _ in range(3))
+    store.add(paired_device(old))
+    store.add(dataclasses.replace(paired_device(renewed), account=old.device_id))
+    store.add(paired_device(other))
+    store.revoke(renewed.device_id)
+    found = store.keys(old.device_id)
+    assert {key.id for key in found} == {old.device_id, renewed.device_id}
+    assert all(key.revoked_at for key in found)
+    assert [key.id for key in store.keys(other.device_id)] == [other.device_id]
+    assert store.keys(renewed.device_id) == store.keys("") == ()
+
+
 def test_a_retired_key_is_let_in_until_its_overlap_ends(
     store: TrustStore, clock: FakeClock
 ) -> None:

@@ -20,7 +20,6 @@ from homing_core.errors import (
     UnpairedError,
 )
 from homing_core.generation import Priority
-from homing_core.ids import DeviceId
 from homing_core.nodes import OwnLimits
 from homing_crypto.guard import check_live
 
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
     from homing_core.clock import Clock
     from homing_core.generation import GenerateRequest
+    from homing_core.ids import DeviceId
     from homing_crypto.devices import PairedDevice
     from homing_crypto.trust import TrustStore
 
@@ -269,9 +269,5 @@ class Admission:
         """The node that vouches for a device, by its account or one of its keys."""
         if not device.introduced_by:
             return None
-        now = self._clock.now()
-        named = self._store.lookup(DeviceId(device.introduced_by))
-        if named is not None and named.live(now):
-            return named
-        others = (one for one in self._store.devices() if one.owner == device.introduced_by)
-        return next((one for one in others if one.live(now)), None)
+        now, keys = self._clock.now(), self._store.keys(device.introduced_by)
+        return next((key for key in keys if key.live(now)), None)
