@@ -18,7 +18,7 @@ from engine.memory import measure_bandwidth, measure_resident
 from engine.setting import Results, models
 from engine.smoothness import measure_waits
 from engine.warmth import BYTES_TOOLS, measure_second_turn, measure_warmth
-from record import write_result
+from record import figures_of, report, write_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -90,22 +90,7 @@ def figures(samples: dict[str, list[float]]) -> dict[str, float]:
             middle["long_prompt_alone_ms"] / middle["long_prompt_under_load_ms"]
         ),
     }
-    found: dict[str, float] = {}
-    for name, recipe in recipes.items():
-        try:
-            found[name] = round(recipe(), 4)
-        except KeyError:
-            continue
-    return found
-
-
-def report(found: dict[str, float]) -> None:
-    """Print a line for each figure."""
-    for name, value in found.items():
-        sign, limit = REACH[name]
-        reached = value >= limit if sign == ">=" else value <= limit
-        verdict = "" if sign == "report" else f"{sign} {limit:g}  {'ok' if reached else 'MISSED'}"
-        print(f"{name:32} {value:10.3f}   {verdict}")  # noqa: T201  # what the command is for
+    return figures_of(recipes)
 
 
 async def measure(wanted: set[str], files: Models, results: Results) -> None:
@@ -138,7 +123,7 @@ def main() -> None:
     files = asyncio.run(models())
     asyncio.run(measure(wanted, files, results))
     found = figures(results.samples)
-    report(found)
+    report(found, REACH)
     if wanted:
         print("a part alone is not recorded")  # noqa: T201  # as above
         return

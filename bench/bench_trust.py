@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.setting import Results
 from homing_agent.runtime.logs import silence_logging
-from record import write_result
+from record import figures_of, report, write_result
 from trust.connects import FLOODS, measure_flood, measure_handshakes
 from trust.first_token import measure_first_token
 from trust.revocation import revoke_to_stream_end
@@ -60,21 +60,7 @@ def figures(samples: dict[str, list[float]]) -> dict[str, float]:
         ),
         "front_door_first_token_ms": lambda: median(samples["front_door_first_token_each_ms"]),
     }
-    found: dict[str, float] = {}
-    for name, recipe in recipes.items():
-        try:
-            found[name] = round(recipe(), 4)
-        except KeyError:
-            continue
-    return found
-
-
-def report(found: dict[str, float]) -> None:
-    """Print a line for each figure."""
-    for name, value in found.items():
-        sign, limit = REACH[name]
-        verdict = f"{sign} {limit:g}  {'ok' if value <= limit else 'MISSED'}"
-        print(f"{name:40} {value:10.3f}   {'' if sign == 'report' else verdict}")  # noqa: T201  # what the command is for
+    return figures_of(recipes)
 
 
 async def measure_revocation(results: Results) -> None:
@@ -105,7 +91,7 @@ def main() -> None:
     silence_logging()
     asyncio.run(measure(wanted, results))
     found = figures(results.samples)
-    report(found)
+    report(found, REACH)
     if wanted:
         print("a part alone is not recorded")  # noqa: T201  # as above
         return

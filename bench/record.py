@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
@@ -47,6 +47,31 @@ def write_result(name: str, samples: Mapping[str, Sequence[float]], facts: dict[
     }
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def figures_of(recipes: Mapping[str, Callable[[], float]]) -> dict[str, float]:
+    """The figures whose samples are there; a recipe raises `KeyError` where they are missing."""
+    found: dict[str, float] = {}
+    for name, recipe in recipes.items():
+        try:
+            found[name] = round(recipe(), 4)
+        except KeyError:
+            continue
+    return found
+
+
+def report(found: Mapping[str, float], reach: Mapping[str, tuple[str, float]]) -> None:
+    """Print a line for each figure: its value, and what it has to reach.
+
+    Args:
+        found: figures by name.
+        reach: for each, `>=`, `<=` or `report`, and the number.
+    """
+    for name, value in found.items():
+        sign, limit = reach[name]
+        reached = value >= limit if sign == ">=" else value <= limit
+        verdict = "" if sign == "report" else f"{sign} {limit:g}  {'ok' if reached else 'MISSED'}"
+        print(f"{name:40} {value:10.3f}   {verdict}")  # noqa: T201  # what the command is for
 
 
 def _git(*arguments: str) -> str:

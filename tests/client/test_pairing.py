@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import grpc
+    from homing_core.pairing import PairAnswer, PairAttempt
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
-    from homing_crypto.pairing.proof import PairAnswer, PairAttempt
     from homing_node.values import PairingEvent
 
 NOWHERE = Address("127.0.0.1", 1)

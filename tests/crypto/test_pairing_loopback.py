@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
-from homing_core.access import DeviceRole, Scope
+from homing_core.access import DeviceRole
 from homing_core.addresses import Address
 from homing_core.errors import (
     ConflictError,
@@ -27,17 +27,23 @@ from homing_crypto.pairing.link import PairingLink, new_secret, parse_link
 from homing_crypto.pairing.machine import NodeSide, Pairing, answer_to, open_pairing, step
 from homing_crypto.pairing.outcomes import Accepted, refusal
 from homing_crypto.pairing.pinned import fetch_certificate
-from homing_crypto.pairing.proof import PairAnswer, PairAttempt
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.rpc_guard import RpcGuard
 from homing_crypto.testing import MemoryTrustStore, throwaway_identity
 from homing_crypto.transport import SERVER_OPTIONS
-from homing_proto.v1 import devices_pb2, devices_pb2_grpc, node_pb2
+from homing_proto.codec.pairing import (
+    decode_pair_answer,
+    decode_pair_attempt,
+    encode_pair_answer,
+    encode_pair_attempt,
+)
+from homing_proto.v1 import devices_pb2, devices_pb2_grpc
 from support.guarded import guarded_server, same
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from homing_core.pairing import PairAnswer
     from homing_crypto.identity import DeviceIdentity
 
 NOW = FakeClock().now()
@@ -63,16 +69,7 @@ class PairingServer(devices_pb2_grpc.PairingServiceServicer):
     async def Pair(  # noqa: N802  # gRPC's name
         self, request: devices_pb2.PairRequest, context: grpc.aio.ServicerContext[Any, Any]
     ) -> devices_pb2.PairResponse:
-        attempt = PairAttempt(
-            link_id=request.link_id,
-            certificate_der=request.certificate_der,
-            hpke_public_key=request.hpke_public_key,
-            hpke_signature=request.hpke_signature,
-            name=request.name,
-            nonce=request.nonce,
-            proof=request.proof,
-            version=request.version,
-        )
+        attempt = decode_pair_attempt(request)
         assert self.pairing is not None
         used = self.store.link_used(attempt.link_id)
         self.pairing, outcome = step(self.pairing, attempt, NOW, used_before=used)
@@ -82,16 +79,7 @@ class PairingServer(devices_pb2_grpc.PairingServiceServicer):
         if self.lose_replies:
             self.lose_replies -= 1
             await context.abort(grpc.StatusCode.UNAVAILABLE, "lost")
-        return devices_pb2.PairResponse(
-            certificate_der=answer.certificate_der,
-            hpke_public_key=answer.hpke_public_key,
-            hpke_signature=answer.hpke_signature,
-            name=answer.name,
-            role=f"DEVICE_ROLE_{answer.role.name}",
-            scopes=sorted(f"SCOPE_{scope.name}" for scope in answer.scopes),
-            addresses=answer.addresses,
-            proof=answer.proof,
-        )
+        return encode_pair_answer(answer)
 
 
 @contextlib.asynccontextmanager
@@ -117,35 +105,14 @@ async def begin(link: PairingLink, phone: DeviceIdentity, name: str = "Ada's pho
 
 
 async def send(side: PhoneSide) -> PairAnswer:
-    attempt = side.attempt
-    request = devices_pb2.PairRequest(
-        version=attempt.version,
-        certificate_der=attempt.certificate_der,
-        hpke_public_key=attempt.hpke_public_key,
-        hpke_signature=attempt.hpke_signature,
-        name=attempt.name,
-        nonce=attempt.nonce,
-        proof=attempt.proof,
-        link_id=attempt.link_id,
-    )
+    request = encode_pair_attempt(side.attempt)
     async with pairing_channel(str(side.link.addresses[0]), side.node) as channel:
         stub = devices_pb2_grpc.PairingServiceStub(channel)
         try:
             response = await stub.Pair(request, timeout=10)
         except grpc.aio.AioRpcError as error:
             raise error_from_rpc(error) from error
-    return PairAnswer(
-        certificate_der=response.certificate_der,
-        hpke_public_key=response.hpke_public_key,
-        hpke_signature=response.hpke_signature,
-        name=response.name,
-        role=DeviceRole[node_pb2.DeviceRole.Name(response.role).removeprefix("DEVICE_ROLE_")],
-        scopes=frozenset(
-            Scope[node_pb2.Scope.Name(scope).removeprefix("SCOPE_")] for scope in response.scopes
-        ),
-        addresses=tuple(response.addresses),
-        proof=response.proof,
-    )
+    return decode_pair_answer(response)
 
 
 async def failure(side: PhoneSide) -> HomingError:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from homing_core.access import DeviceRole, Scope
@@ -36,10 +36,13 @@ from homing_crypto.pairing.outcomes import (
     WrongProof,
     refusal,
 )
-from homing_crypto.pairing.proof import PairAnswer, PairAttempt, device_proof, node_proof
+from homing_crypto.pairing.proof import device_proof, node_proof
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
 from hypothesis import given
 from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from homing_core.pairing import PairAnswer, PairAttempt
 
 NOW = 1_800_000_000.0
 NODE, PHONE, OTHER = (throwaway_identity() for _ in range(3))

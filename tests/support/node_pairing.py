@@ -9,10 +9,9 @@ from homing_core.clock import SystemClock
 from homing_crypto.credentials import pairing_channel
 from homing_crypto.pairing.client import accept_answer, start_pairing
 from homing_crypto.pairing.pinned import fetch_certificate
-from homing_crypto.pairing.proof import PairAnswer
 from homing_crypto.rpc_errors import error_from_rpc
-from homing_proto.codec.access import decode_device_role, decode_scopes
-from homing_proto.v1 import devices_pb2, devices_pb2_grpc
+from homing_proto.codec.pairing import decode_pair_answer, encode_pair_attempt
+from homing_proto.v1 import devices_pb2_grpc
 from support.node_rig import DEADLINE_S
 
 if TYPE_CHECKING:
@@ -27,17 +26,7 @@ async def pair(
     """Pair; `changes` replace fields of the request just before it is sent."""
     certificate = await fetch_certificate(link.addresses[0], link.certificate_sha256)
     side = start_pairing(link, identity, certificate, "Anna's phone")
-    attempt = side.attempt
-    request = devices_pb2.PairRequest(
-        version=attempt.version,
-        certificate_der=attempt.certificate_der,
-        hpke_public_key=attempt.hpke_public_key,
-        hpke_signature=attempt.hpke_signature,
-        name=attempt.name,
-        nonce=attempt.nonce,
-        proof=attempt.proof,
-        link_id=attempt.link_id,
-    )
+    request = encode_pair_attempt(side.attempt)
     for key, value in changes.items():
         setattr(request, key, value)
     async with pairing_channel(str(link.addresses[0]), certificate) as channel:
@@ -47,17 +36,4 @@ async def pair(
             )
         except grpc.aio.AioRpcError as error:
             raise error_from_rpc(error) from error
-    return accept_answer(
-        side,
-        PairAnswer(
-            certificate_der=answer.certificate_der,
-            hpke_public_key=answer.hpke_public_key,
-            hpke_signature=answer.hpke_signature,
-            name=answer.name,
-            role=decode_device_role(answer.role),
-            scopes=decode_scopes(answer.scopes),
-            addresses=tuple(answer.addresses),
-            proof=answer.proof,
-        ),
-        SystemClock().now(),
-    )
+    return accept_answer(side, decode_pair_answer(answer), SystemClock().now())

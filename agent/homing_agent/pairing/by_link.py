@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     import grpc.aio
     from homing_core.clock import Clock
+    from homing_core.pairing import PairAnswer, PairAttempt
     from homing_crypto.certificates import CheckedCertificate
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.nodes import KnownNode, NodeBook
     from homing_crypto.pairing.link import PairingLink
-    from homing_crypto.pairing.proof import PairAnswer, PairAttempt
 
     Exchange: TypeAlias = Callable[[grpc.aio.Channel, PairAttempt, float], Awaitable[PairAnswer]]
 

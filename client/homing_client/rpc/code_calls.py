@@ -12,10 +12,9 @@ import grpc.aio
 from homing_crypto.pairing.code_proof import CodeReply, Entry, Recognition
 from homing_crypto.rpc_errors import error_from_rpc
 from homing_proto.codec.access import decode_device_role, decode_scopes
+from homing_proto.codec.pairing import bounded_addresses
 from homing_proto.v1 import pairing_code_pb2 as wire
 from homing_proto.v1 import pairing_code_pb2_grpc
-
-from homing_client.rpc.pairing_calls import bounded_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from homing_core.addresses import parse_address
 from homing_core.errors import IntegrityError, InvalidDataError
 from homing_core.labels import clean_label
+from homing_core.pairing import PairAnswer, PairAttempt
 from homing_core.tools import Place
 
 from homing_crypto.certificates import check_certificate
@@ -19,8 +20,6 @@ from homing_crypto.pairing.proof import (
     MAX_ADDRESSES,
     MAX_NAME,
     NONCE_BYTES,
-    PairAnswer,
-    PairAttempt,
     device_proof,
     node_proof,
     same_proof,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from homing_core.errors import InvalidDataError
 from homing_core.labels import clean_label
+from homing_core.pairing import PAIRING_VERSION, PairAnswer, PairAttempt
 
 from homing_crypto.certificates import CheckedCertificate, check_certificate
 from homing_crypto.devices import PairedDevice, scopes_for
@@ -32,9 +33,6 @@ from homing_crypto.pairing.proof import (
     MAX_ADDRESSES,
     MAX_NAME,
     NONCE_BYTES,
-    PAIRING_VERSION,
-    PairAnswer,
-    PairAttempt,
     device_proof,
     node_proof,
     same_proof,

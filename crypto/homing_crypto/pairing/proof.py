@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from homing_core.errors import InvalidDataError
@@ -21,9 +20,8 @@ from homing_core.errors import InvalidDataError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from homing_core.access import DeviceRole, Scope
+    from homing_core.pairing import PairAnswer, PairAttempt
 
-PAIRING_VERSION = 1
 NONCE_BYTES = 32
 PROOF_BYTES = hashlib.sha256().digest_size
 MAX_ADDRESSES = 8
@@ -33,56 +31,6 @@ MAX_NAME = 64
 
 _DEVICE_LABEL = b"homing pairing v1: device"
 _NODE_LABEL = b"homing pairing v1: node"
-
-
-@dataclass(frozen=True, slots=True)
-class PairAttempt:
-    """What a phone sends; the values of the wire's `PairRequest`.
-
-    Attributes:
-        link_id: which link it answers.
-        certificate_der: the phone's certificate.
-        hpke_public_key: the phone's HPKE key, raw.
-        hpke_signature: the device key's word for it.
-        name: what the phone calls itself; at most `MAX_NAME` characters.
-        nonce: `NONCE_BYTES` random bytes.
-        proof: see `device_proof`.
-        version: of the pairing protocol.
-    """
-
-    link_id: str
-    certificate_der: bytes = field(repr=False)
-    hpke_public_key: bytes = field(repr=False)
-    hpke_signature: bytes = field(repr=False)
-    name: str
-    nonce: bytes = field(repr=False)
-    proof: bytes = field(default=b"", repr=False)
-    version: int = PAIRING_VERSION
-
-
-@dataclass(frozen=True, slots=True)
-class PairAnswer:
-    """What the node sends back; the values of the wire's `PairResponse`.
-
-    Attributes:
-        certificate_der: the node's certificate on its main port.
-        hpke_public_key: the node's HPKE key, raw.
-        hpke_signature: the node key's word for it.
-        name: what the node calls itself.
-        role: what the phone is to it.
-        scopes: what the phone may do there.
-        addresses: of the node's main port, `host:port`, best first.
-        proof: see `node_proof`.
-    """
-
-    certificate_der: bytes = field(repr=False)
-    hpke_public_key: bytes = field(repr=False)
-    hpke_signature: bytes = field(repr=False)
-    name: str
-    role: DeviceRole
-    scopes: frozenset[Scope]
-    addresses: tuple[str, ...]
-    proof: bytes = field(default=b"", repr=False)
 
 
 def device_proof(secret: bytes, attempt: PairAttempt, node_certificate: bytes) -> bytes:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from homing_core.access import DeviceRole
     from homing_core.ids import DeviceId
+    from homing_core.pairing import PairAnswer, PairAttempt
     from homing_crypto.pairing.machine import NodeSide
-    from homing_crypto.pairing.proof import PairAnswer, PairAttempt
 
     from homing_node.pairing.window import Window
 

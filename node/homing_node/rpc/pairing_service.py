@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from homing_crypto.pairing.proof import PairAnswer, PairAttempt
-from homing_proto.codec.access import encode_device_role, encode_scopes
+from homing_proto.codec.pairing import decode_pair_attempt, encode_pair_answer
 from homing_proto.v1 import devices_pb2 as wire
 from homing_proto.v1 import devices_pb2_grpc
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import grpc
+    from homing_core.pairing import PairAnswer, PairAttempt
 
     Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -33,25 +33,4 @@ class PairingService(devices_pb2_grpc.PairingServiceServicer):
     ) -> wire.PairResponse:
         """Exchange keys under the link's secret."""
         del context
-        answer = await self._decide(
-            PairAttempt(
-                link_id=request.link_id,
-                certificate_der=request.certificate_der,
-                hpke_public_key=request.hpke_public_key,
-                hpke_signature=request.hpke_signature,
-                name=request.name,
-                nonce=request.nonce,
-                proof=request.proof,
-                version=request.version,
-            )
-        )
-        return wire.PairResponse(
-            certificate_der=answer.certificate_der,
-            hpke_public_key=answer.hpke_public_key,
-            hpke_signature=answer.hpke_signature,
-            name=answer.name,
-            role=encode_device_role(answer.role),
-            scopes=encode_scopes(answer.scopes),
-            addresses=answer.addresses,
-            proof=answer.proof,
-        )
+        return encode_pair_answer(await self._decide(decode_pair_attempt(request)))

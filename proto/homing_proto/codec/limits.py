@@ -40,6 +40,10 @@ MAX_MODELS: Final = 256
 """Models that one node serves."""
 MAX_WARM_PREFIXES: Final = 1024
 """Warm prefixes of one node."""
+MAX_NODE_ADDRESSES: Final = 64
+"""Addresses of one node."""
+MAX_ADDRESS_CHARS: Final = 300
+"""Characters of one address."""
 MAX_DEVICES: Final = 4096
 """Devices that one node knows."""
 MAX_CAPABILITIES: Final = 256
