@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from homing_agent.runtime.localsocket import SocketState, open_local_channel, probe
+from homing_agent.runtime.lock import lock_owner
 from homing_agent.runtime.paths import prepare_data_dir, socket_path
 from homing_core.errors import ConflictError, HomingError, UnavailableError, error_from_code
 
@@ -98,6 +99,18 @@ async def end_resident(paths: ProgramPaths) -> int:
             raise UnavailableError(msg, f"End it by hand: kill {pid}")
         await asyncio.sleep(_LOOK_S)
     return pid
+
+
+async def until_gone(paths: ProgramPaths, pid: int) -> None:
+    """Wait while a process that was killed is still being taken apart; `START_S` at most.
+
+    Until the system has done so, its socket seems to be alive to whoever attaches.
+    """
+    deadline = time.monotonic() + START_S
+    while _locked(paths) and lock_owner(paths) == pid:
+        if time.monotonic() > deadline:
+            return
+        await asyncio.sleep(_LOOK_S)
 
 
 def wants_another(setup: Setup, status: ResidentStatus) -> bool:

@@ -46,7 +46,7 @@ async def test_a_grant_changes_what_it_names_and_says_what_holds(rig: NodeRig) -
     assert stored.limits.expires_at > 0
     assert (await described(phone)).own.limits.tokens_per_day == 50_000
     listed = await command(rig, "list")
-    assert f"({own[:12]}) is limited: 80,000 tokens a day, 3 jobs, tools notes.*" in listed.out
+    assert f"({own[:12]}) is limited: 80,000 tokens a day; 3 jobs; tools notes.*" in listed.out
 
 
 async def test_a_role_and_a_reset_as_json(rig: NodeRig) -> None:

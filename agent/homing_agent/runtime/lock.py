@@ -79,6 +79,16 @@ class DataDirLock:
         self.release()
 
 
+def lock_owner(paths: ProgramPaths) -> int:
+    """Process id of whoever took the lock last; 0 if that cannot be read."""
+    try:
+        with paths.lock_file.open("rb") as file:
+            pid = file.read(_MOST_BYTES).partition(b" ")[0]
+    except OSError:
+        return 0
+    return int(pid) if pid.isdigit() else 0
+
+
 def _owner(descriptor: int) -> str:
     pid, _, program = os.pread(descriptor, _MOST_BYTES, 0).decode("utf-8", "replace").partition(" ")
     name = program.strip() if program.strip().replace("-", "").isalnum() else "program"

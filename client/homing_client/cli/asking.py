@@ -13,7 +13,7 @@ from homing_agent.ports import ConsentAnswer, ConsentQuestion
 from homing_core.approvals import Verdict
 from homing_core.errors import HomingError, InternalError
 
-from homing_client.attach import attached
+from homing_client.attach import attached, until_gone
 from homing_client.cli.consent import ask_person
 from homing_client.cli.console import aside
 from homing_client.cli.waiting import wait_until_ready
@@ -47,10 +47,12 @@ async def run_request(
         KeyboardInterrupt: the person pressed Ctrl-C, and the request was ended.
         HomingError: it failed before there was an answer.
     """
+    pid = 0
     for left in reversed(range(_TRIES)):
         try:
             async with attached(setup, tell=_nothing if quiet else aside) as phone:
                 status = await wait_until_ready(phone, setup, request.route, quiet=quiet)
+                pid = status.pid
                 # Should it be killed now, its heir is to have the same model.
                 setup = replace(
                     setup,
@@ -61,6 +63,7 @@ async def run_request(
         except ResidentGoneError:
             if not left:
                 raise
+            await until_gone(setup.paths, pid)
             reporter.start_over()
     msg = "the request ended without an answer"
     raise InternalError(msg, "Ask again.")

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_agent.runtime.lock import DataDirLock
+from homing_agent.runtime.lock import DataDirLock, lock_owner
 from homing_agent.runtime.paths import prepare_data_dir, program_paths
 from homing_core.errors import ConflictError, UsageError
 
@@ -87,3 +87,11 @@ def test_link_in_place_of_the_lock_is_refused(paths: ProgramPaths, tmp_path: Pat
     with pytest.raises(UsageError, match="cannot be opened"):
         DataDirLock.acquire(paths)
     assert not (tmp_path / "victim").exists()
+
+
+def test_who_took_it_last(paths: ProgramPaths) -> None:
+    assert lock_owner(paths) == 0
+    with DataDirLock.acquire(paths):
+        assert lock_owner(paths) == os.getpid()
+    paths.lock_file.write_bytes(b"\xff\x00 no number")
+    assert lock_owner(paths) == 0
