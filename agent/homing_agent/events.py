@@ -10,6 +10,8 @@ from homing_core.generation import TextDelta, ThinkingDelta
 from homing_agent.request import FinalAnswer
 
 if TYPE_CHECKING:
+    from homing_core.ids import JobId, ToolCallId
+    from homing_core.jobs import JobEvent
     from homing_core.tools import Place
 
     from homing_agent.request import ToolStep
@@ -40,6 +42,23 @@ class ToolStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A call runs as a job on a node, and has come further.
+
+    Attributes:
+        call_id: the call.
+        job_id: the job; it can be watched and ended by this, whatever becomes of the request.
+        node: the node's name.
+        event: what the node said.
+    """
+
+    call_id: ToolCallId
+    job_id: JobId
+    node: str
+    event: JobEvent
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFinished:
     """A call ended, or was refused or could not be read."""
 
@@ -54,7 +73,14 @@ class Note:
 
 
 AgentEvent: TypeAlias = (
-    RouteChosen | TextDelta | ThinkingDelta | ToolStarted | ToolFinished | Note | FinalAnswer
+    RouteChosen
+    | TextDelta
+    | ThinkingDelta
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | Note
+    | FinalAnswer
 )
 """The last event of a request is its `FinalAnswer`."""
 
@@ -66,5 +92,6 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ToolFinished",
+    "ToolProgress",
     "ToolStarted",
 ]

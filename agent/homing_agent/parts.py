@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from homing_inference.engine import Engine
 
     from homing_agent.journal.base import Journal
-    from homing_agent.ports import Homes, Signer
+    from homing_agent.ports import HomeJobs, Homes, Signer
     from homing_agent.registry import Registry
 
 
@@ -32,6 +32,7 @@ class Parts:
         rules: what routing decides by.
         limits: how much a request may take.
         prompts: what the models are told about themselves.
+        jobs: tools of the nodes; None where there are none.
     """
 
     engine: Engine
@@ -43,3 +44,4 @@ class Parts:
     rules: Rules = field(default=DEFAULT_RULES)
     limits: Limits = field(default_factory=Limits)
     prompts: Prompts = DEFAULT_PROMPTS
+    jobs: HomeJobs | None = None

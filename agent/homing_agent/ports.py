@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
     from homing_core.generation import GenerateRequest, Numbered
-    from homing_core.ids import ApprovalId, DeviceId, RequestId
+    from homing_core.ids import ApprovalId, DeviceId, JobId, RequestId, ToolCallId
+    from homing_core.jobs import JobEvent, JobResult
     from homing_core.tools import Place, ToolCall, ToolSpec
 
 
@@ -133,6 +134,65 @@ class Consent(Protocol):
 
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         """Show the exact step and wait for an answer. Cancelled when the question expires."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobAsked:
+    """A home tool's call that is to be made as a job.
+
+    Attributes:
+        request_id: the request.
+        step: number of the step within the request, from 1.
+        tool: the tool, with the node that runs it.
+        call: the exact call.
+        sensitivity: how far what is in it may travel.
+        approval: the person's signed consent, where the tool needs one.
+    """
+
+    request_id: RequestId
+    step: int
+    tool: ToolSpec
+    call: ToolCall
+    sensitivity: Sensitivity
+    approval: SignedApproval | None = None
+
+
+class HomeJobs(Protocol):
+    """Tools of the nodes, as far as a request needs them. A job belongs to the phone, not to it."""
+
+    async def tools(self, remote: Remote) -> tuple[ToolSpec, ...]:
+        """Tools of the node that is at work which this phone may use now.
+
+        Those that have changed since its person allowed them are as good as new: their consent is
+        asked again. None if the node cannot be asked. Never raises.
+        """
+        ...
+
+    async def start(self, asked: JobAsked) -> JobId:
+        """Write a job down and hand it in; the same request, tool and arguments give the same job.
+
+        It is on its way when this returns, even if the node is away just now.
+
+        Raises:
+            HomingError: the node does not take it, or it cannot be written down.
+        """
+        ...
+
+    def follow(self, job: JobId) -> AsyncGenerator[JobEvent, None]:
+        """Its events from now on to its end, over breaks of the line. Leaving stops nothing."""
+        ...
+
+    async def result(self, job: JobId) -> JobResult:
+        """What came of a job that has ended; waits until it has been fetched.
+
+        Raises:
+            HomingError: it failed, was cancelled or refused, or nobody knows whether it happened.
+        """
+        ...
+
+    def of_request(self, request_id: RequestId) -> tuple[tuple[ToolCallId, JobId], ...]:
+        """Jobs that a request has begun, in order."""
         ...
 
 

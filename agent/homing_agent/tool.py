@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from homing_core.errors import InvalidDataError, UnavailableError
 from homing_core.provenance import Sensitivity
 
 if TYPE_CHECKING:
-    from homing_core.canonical import JsonObject
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from homing_core.canonical import JsonObject, JsonValue
     from homing_core.ids import RequestId, ToolCallId
+    from homing_core.jobs import JobProgress
     from homing_core.provenance import Trust
     from homing_core.tools import ToolSpec
+    from homing_inference.engine import Engine
+
+    from homing_agent.ports import Consent
 
 
 class AskPersonError(InvalidDataError):
@@ -29,17 +36,81 @@ class UnknownOutcomeError(UnavailableError):
     """
 
 
+class Notebook(Protocol):
+    """What a long-running tool keeps for itself, so that it goes on where it was killed.
+
+    It is encrypted, belongs to one job and goes when the job has ended.
+    """
+
+    def get(self, name: str) -> JsonValue:
+        """What was kept under a name, by this or an earlier attempt; None if nothing was."""
+        ...
+
+    async def put(self, name: str, value: JsonValue) -> None:
+        """Keep it: on disk when this returns. Raises `HomingError` if it cannot be."""
+        ...
+
+
+class MemoryNotebook:
+    """A `Notebook` of a tool that is not run as a job: it lasts as long as the call."""
+
+    def __init__(self) -> None:
+        """Nothing is kept."""
+        self.kept: dict[str, JsonValue] = {}
+
+    def get(self, name: str) -> JsonValue:
+        """See `Notebook.get`."""
+        return self.kept.get(name)
+
+    async def put(self, name: str, value: JsonValue) -> None:
+        """See `Notebook.put`."""
+        self.kept[name] = value
+
+
+def _unheard(_: JobProgress) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may know about why it runs.
+    """What a tool may know about why it runs, and what it may use.
 
     Attributes:
         request_id: the request.
         call_id: the call; the same over repeats, so it can name what is created.
+        report: tells whoever watches how far it is; call it as often as you like.
+        notebook: where it keeps what it has done so far.
+        engine: the node's model, within what the asking device may use; None where there is none.
+        consent: the way to a person, for tools that call others; None where there is none.
+        offered: further tools that it may call; only those that the asking device may use.
+        folder: an empty folder for files that are part of the result; None where there is none.
+        device_name: who asks, for people.
     """
 
     request_id: RequestId
     call_id: ToolCallId
+    report: Callable[[JobProgress], None] = _unheard
+    notebook: Notebook = field(default_factory=MemoryNotebook)
+    engine: Engine | None = None
+    consent: Consent | None = None
+    offered: tuple[Tool, ...] = ()
+    folder: Path | None = None
+    device_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """A file that is part of a result.
+
+    Attributes:
+        path: where the tool has put it, within `ToolContext.folder`.
+        name: what to call it; a plain file name.
+        media_type: such as `image/png`; empty if unknown.
+    """
+
+    path: Path
+    name: str
+    media_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +123,8 @@ class ToolOutput:
         trust: whether `content` may carry instructions; None takes the tool's own class.
         sensitivity: how far `content` may travel.
         source: a short label for people, such as a file name.
+        files: what it made besides text.
+        is_error: whether the tool itself says that it failed; `content` says why.
     """
 
     content: str
@@ -59,6 +132,8 @@ class ToolOutput:
     trust: Trust | None = None
     sensitivity: Sensitivity = Sensitivity.HOME_ONLY
     source: str = ""
+    files: tuple[OutputFile, ...] = ()
+    is_error: bool = False
 
 
 class Tool(Protocol):
@@ -86,7 +161,9 @@ class Tool(Protocol):
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
         """Do it. The arguments fit the schema and the call is allowed.
 
-        It runs to its end even if the request is cancelled meanwhile, within its time limit.
+        On a phone it runs to its end even if the request is cancelled meanwhile, within its time
+        limit. As a job on a node it is cancelled by `asyncio.CancelledError` when the job is, must
+        then really stop what it started, and has no time limit.
 
         Raises:
             HomingError: it could not; the text goes to the model.

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from homing_core.provenance import Sensitivity
+from homing_core.provenance import Sensitivity, Trust
 
 if TYPE_CHECKING:
     from homing_core.canonical import JsonValue
     from homing_core.ids import ApprovalId, JobId, RequestId
-    from homing_core.tools import ToolCall, ToolId
+    from homing_core.tools import ToolCall, ToolId, ToolSpec
 
 
 class JobState(Enum):
@@ -102,8 +102,10 @@ class JobStatus:
         submitted_at: wall time at the node, seconds since the epoch.
         last_seq: number of its newest event.
         progress: the newest progress, if any.
-        summary: one line for a person; empty until it ends.
-        detail: further facts, such as result size in bytes.
+        summary: one line for a person; empty until it ends. It holds nothing of the result.
+        detail: further facts.
+        result_bytes: size of the sealed result that waits to be fetched; 0 if none does.
+        sealed_by: device id of the daemon that sealed it; empty if none waits.
     """
 
     id: JobId
@@ -114,3 +116,87 @@ class JobStatus:
     progress: JobProgress | None = None
     summary: str = ""
     detail: JsonValue = None
+    result_bytes: int = 0
+    sealed_by: str = ""
+
+
+class Settlement(Enum):
+    """What a person says of a job that stopped because nobody knows whether its effect happened."""
+
+    HAPPENED = "happened"
+    """It did: the job goes on behind it, without what the tool would have said."""
+    RUN_AGAIN = "run_again"
+    """It did not, or twice does no harm: the call is made once more."""
+    GIVE_UP = "give_up"
+    """Leave it: the job ends as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingApproval:
+    """A step of a job that waits for a person.
+
+    Attributes:
+        id: chosen by the node.
+        job_id: the job that waits.
+        request_id: the request it belongs to.
+        step: number of the step within the job, from 1.
+        tool: the exact tool.
+        call: the exact call.
+        reason: why a person is asked.
+        preview: what would happen, in the tool's words; may be empty.
+        expires_at: void from then on, by the node's clock, seconds since the epoch.
+        device: account of the device that submitted the job.
+        device_name: what that is called; cleaned.
+    """
+
+    id: ApprovalId
+    job_id: JobId
+    request_id: RequestId
+    step: int
+    tool: ToolSpec
+    call: ToolCall
+    reason: str
+    preview: str
+    expires_at: int
+    device: str = ""
+    device_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile:
+    """A file that a job made.
+
+    Attributes:
+        name: a plain file name.
+        media_type: such as `image/png`; empty if unknown.
+        size_bytes: its length.
+    """
+
+    name: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What came of a job, as it is sealed for the device that submitted it.
+
+    Attributes:
+        job_id: the job.
+        content: text for the model.
+        say: the same for the person; empty if a model has to word it.
+        is_error: whether the tool failed or was refused.
+        trust: whether `content` may carry instructions.
+        sensitivity: how far it may travel.
+        source: a short label for people, such as a folder's name.
+        files: what was made besides; their bytes follow the text in the sealed form.
+    """
+
+    job_id: JobId
+    content: str
+    say: str = ""
+    is_error: bool = False
+    trust: Trust = Trust.UNTRUSTED
+    sensitivity: Sensitivity = Sensitivity.HOME_ONLY
+    source: str = ""
+    files: tuple[ResultFile, ...] = ()

@@ -14,6 +14,7 @@ from homing_node.peers.ledger import PeerAccount, Told, ToldState
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
 
+    from homing_agent.tool import Tool
     from homing_core.ids import DeviceId
     from homing_core.tools import ToolSpec
     from homing_inference.engine import Engine
@@ -56,16 +57,31 @@ class FixedTools:
     """`HomeTools` that never change.
 
     Args:
-        specs: what there is.
+        specs: what there is to be listed.
+        tools: what there is to be run.
     """
 
-    def __init__(self, *specs: ToolSpec) -> None:
+    def __init__(self, *specs: ToolSpec, tools: Iterable[Tool] = ()) -> None:
         """Keep them."""
-        self._specs = specs
+        self._tools = tuple(tools)
+        self._specs = (*specs, *(tool.spec for tool in self._tools))
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """All of them."""
         return self._specs
+
+    def find(self, server: str, name: str) -> Tool | None:
+        """One of those that can run."""
+        for tool in self._tools:
+            if (tool.spec.server, tool.spec.name) == (server, name):
+                return tool
+        return None
+
+    async def start(self) -> None:
+        """Nothing is to be brought up."""
+
+    async def close(self) -> None:
+        """Nothing is to be ended."""
 
 
 class MemoryPeerLedger:

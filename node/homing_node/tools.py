@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from homing_core.limits import may_use_tool
 
 if TYPE_CHECKING:
+    from homing_agent.tool import Tool
     from homing_core.access import Limits
     from homing_core.tools import ToolSpec
 
@@ -18,6 +19,18 @@ class HomeTools(Protocol):
         """All of them, in a stable order."""
         ...
 
+    def find(self, server: str, name: str) -> Tool | None:
+        """The tool of a server or built-in group; None if there is none now."""
+        ...
+
+    async def start(self) -> None:
+        """Bring up what runs beside the node, such as MCP servers; returns at once."""
+        ...
+
+    async def close(self) -> None:
+        """End what was brought up."""
+        ...
+
 
 class NoTools:
     """A node without tools."""
@@ -25,6 +38,17 @@ class NoTools:
     def specs(self) -> tuple[ToolSpec, ...]:
         """None."""
         return ()
+
+    def find(self, server: str, name: str) -> Tool | None:
+        """None."""
+        del server, name
+        return None
+
+    async def start(self) -> None:
+        """Nothing is to be brought up."""
+
+    async def close(self) -> None:
+        """Nothing is to be ended."""
 
 
 def tools_for(tools: HomeTools, limits: Limits) -> tuple[ToolSpec, ...]:

@@ -33,7 +33,18 @@ PHONE = {
 }
 
 # On top for a home node.
-NODE = {"grpcio-health-checking", "llguidance", "segno"}
+NODE = {
+    "dbos",
+    "grpcio-health-checking",
+    "llguidance",
+    "mcp",
+    "openpyxl",
+    "pypdf",
+    "python-docx",
+    "python-pptx",
+    "segno",
+    "trafilatura",
+}
 
 
 def names(requirements: list[str]) -> list[str]:
@@ -56,4 +67,4 @@ def test_a_node_installs_exactly_this_on_top() -> None:
 
 def test_every_requirement_says_from_which_version() -> None:
     lines = [line for requirements in listed().values() for line in requirements]
-    assert [line for line in lines if ">=" not in line] == ["homing[node]"]
+    assert [line for line in lines if ">=" not in line] == ["homing[node,postgres]"]

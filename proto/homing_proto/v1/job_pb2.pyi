@@ -19,6 +19,13 @@ class JobState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOB_STATE_SUCCEEDED: _ClassVar[JobState]
     JOB_STATE_FAILED: _ClassVar[JobState]
     JOB_STATE_CANCELLED: _ClassVar[JobState]
+
+class Settlement(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SETTLEMENT_UNSPECIFIED: _ClassVar[Settlement]
+    SETTLEMENT_HAPPENED: _ClassVar[Settlement]
+    SETTLEMENT_RUN_AGAIN: _ClassVar[Settlement]
+    SETTLEMENT_GIVE_UP: _ClassVar[Settlement]
 JOB_STATE_UNSPECIFIED: JobState
 JOB_STATE_QUEUED: JobState
 JOB_STATE_RUNNING: JobState
@@ -27,6 +34,10 @@ JOB_STATE_UNKNOWN_EFFECT: JobState
 JOB_STATE_SUCCEEDED: JobState
 JOB_STATE_FAILED: JobState
 JOB_STATE_CANCELLED: JobState
+SETTLEMENT_UNSPECIFIED: Settlement
+SETTLEMENT_HAPPENED: Settlement
+SETTLEMENT_RUN_AGAIN: Settlement
+SETTLEMENT_GIVE_UP: Settlement
 
 class JobSpec(_message.Message):
     __slots__ = ("id", "request_id", "tool", "call", "sensitivity", "priority")
@@ -73,7 +84,7 @@ class JobEvent(_message.Message):
     def __init__(self, seq: _Optional[int] = ..., at: _Optional[float] = ..., state: _Optional[_Union[JobState, str]] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., approval_id: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
 class JobStatus(_message.Message):
-    __slots__ = ("id", "tool_name", "state", "submitted_at", "last_seq", "progress", "summary", "detail_json")
+    __slots__ = ("id", "tool_name", "state", "submitted_at", "last_seq", "progress", "summary", "detail_json", "result_bytes", "sealed_by", "sealer_certificate")
     ID_FIELD_NUMBER: _ClassVar[int]
     TOOL_NAME_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +93,9 @@ class JobStatus(_message.Message):
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     DETAIL_JSON_FIELD_NUMBER: _ClassVar[int]
+    RESULT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SEALED_BY_FIELD_NUMBER: _ClassVar[int]
+    SEALER_CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
     id: str
     tool_name: str
     state: JobState
@@ -90,7 +104,10 @@ class JobStatus(_message.Message):
     progress: JobProgress
     summary: str
     detail_json: str
-    def __init__(self, id: _Optional[str] = ..., tool_name: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., submitted_at: _Optional[float] = ..., last_seq: _Optional[int] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., summary: _Optional[str] = ..., detail_json: _Optional[str] = ...) -> None: ...
+    result_bytes: int
+    sealed_by: str
+    sealer_certificate: bytes
+    def __init__(self, id: _Optional[str] = ..., tool_name: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., submitted_at: _Optional[float] = ..., last_seq: _Optional[int] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., summary: _Optional[str] = ..., detail_json: _Optional[str] = ..., result_bytes: _Optional[int] = ..., sealed_by: _Optional[str] = ..., sealer_certificate: _Optional[bytes] = ...) -> None: ...
 
 class SubmitJobRequest(_message.Message):
     __slots__ = ("job", "approval")
@@ -163,7 +180,7 @@ class ListPendingApprovalsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class PendingApproval(_message.Message):
-    __slots__ = ("id", "job_id", "request_id", "step", "tool", "call", "expires_at")
+    __slots__ = ("id", "job_id", "request_id", "step", "tool", "call", "expires_at", "reason", "preview", "device", "device_name")
     ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -171,6 +188,10 @@ class PendingApproval(_message.Message):
     TOOL_FIELD_NUMBER: _ClassVar[int]
     CALL_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_NAME_FIELD_NUMBER: _ClassVar[int]
     id: str
     job_id: str
     request_id: str
@@ -178,7 +199,11 @@ class PendingApproval(_message.Message):
     tool: _tool_pb2.ToolSpec
     call: _tool_pb2.ToolCall
     expires_at: int
-    def __init__(self, id: _Optional[str] = ..., job_id: _Optional[str] = ..., request_id: _Optional[str] = ..., step: _Optional[int] = ..., tool: _Optional[_Union[_tool_pb2.ToolSpec, _Mapping]] = ..., call: _Optional[_Union[_tool_pb2.ToolCall, _Mapping]] = ..., expires_at: _Optional[int] = ...) -> None: ...
+    reason: str
+    preview: str
+    device: str
+    device_name: str
+    def __init__(self, id: _Optional[str] = ..., job_id: _Optional[str] = ..., request_id: _Optional[str] = ..., step: _Optional[int] = ..., tool: _Optional[_Union[_tool_pb2.ToolSpec, _Mapping]] = ..., call: _Optional[_Union[_tool_pb2.ToolCall, _Mapping]] = ..., expires_at: _Optional[int] = ..., reason: _Optional[str] = ..., preview: _Optional[str] = ..., device: _Optional[str] = ..., device_name: _Optional[str] = ...) -> None: ...
 
 class ListPendingApprovalsResponse(_message.Message):
     __slots__ = ("approvals",)
@@ -227,3 +252,17 @@ class AckResultRequest(_message.Message):
 class AckResultResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class SettleJobRequest(_message.Message):
+    __slots__ = ("id", "settlement")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SETTLEMENT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    settlement: Settlement
+    def __init__(self, id: _Optional[str] = ..., settlement: _Optional[_Union[Settlement, str]] = ...) -> None: ...
+
+class SettleJobResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: JobStatus
+    def __init__(self, status: _Optional[_Union[JobStatus, _Mapping]] = ...) -> None: ...

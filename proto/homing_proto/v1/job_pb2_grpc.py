@@ -75,6 +75,11 @@ class JobsServiceStub:
                 request_serializer=homing__proto_dot_v1_dot_job__pb2.DownloadResultRequest.SerializeToString,
                 response_deserializer=homing__proto_dot_v1_dot_job__pb2.DownloadResultResponse.FromString,
                 _registered_method=True)
+        self.SettleJob = channel.unary_unary(
+                '/homing_proto.v1.JobsService/SettleJob',
+                request_serializer=homing__proto_dot_v1_dot_job__pb2.SettleJobRequest.SerializeToString,
+                response_deserializer=homing__proto_dot_v1_dot_job__pb2.SettleJobResponse.FromString,
+                _registered_method=True)
         self.AckResult = channel.unary_unary(
                 '/homing_proto.v1.JobsService/AckResult',
                 request_serializer=homing__proto_dot_v1_dot_job__pb2.AckResultRequest.SerializeToString,
@@ -142,6 +147,13 @@ class JobsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SettleJob(self, request, context):
+        """What a person says of a job of which nobody knows whether it happened.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AckResult(self, request, context):
         """Says that the result has arrived for good; the node may delete it.
         """
@@ -191,6 +203,11 @@ def add_JobsServiceServicer_to_server(servicer, server):
                     servicer.DownloadResult,
                     request_deserializer=homing__proto_dot_v1_dot_job__pb2.DownloadResultRequest.FromString,
                     response_serializer=homing__proto_dot_v1_dot_job__pb2.DownloadResultResponse.SerializeToString,
+            ),
+            'SettleJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.SettleJob,
+                    request_deserializer=homing__proto_dot_v1_dot_job__pb2.SettleJobRequest.FromString,
+                    response_serializer=homing__proto_dot_v1_dot_job__pb2.SettleJobResponse.SerializeToString,
             ),
             'AckResult': grpc.unary_unary_rpc_method_handler(
                     servicer.AckResult,
@@ -415,6 +432,33 @@ class JobsService:
             '/homing_proto.v1.JobsService/DownloadResult',
             homing__proto_dot_v1_dot_job__pb2.DownloadResultRequest.SerializeToString,
             homing__proto_dot_v1_dot_job__pb2.DownloadResultResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SettleJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/homing_proto.v1.JobsService/SettleJob',
+            homing__proto_dot_v1_dot_job__pb2.SettleJobRequest.SerializeToString,
+            homing__proto_dot_v1_dot_job__pb2.SettleJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,6 +49,8 @@ class JobsServiceStub:
     """A person's answer."""
     DownloadResult: _grpc.UnaryStreamMultiCallable[_job_pb2.DownloadResultRequest, _job_pb2.DownloadResultResponse]
     """The result, sealed for the submitting device, in chunks from an offset."""
+    SettleJob: _grpc.UnaryUnaryMultiCallable[_job_pb2.SettleJobRequest, _job_pb2.SettleJobResponse]
+    """What a person says of a job of which nobody knows whether it happened."""
     AckResult: _grpc.UnaryUnaryMultiCallable[_job_pb2.AckResultRequest, _job_pb2.AckResultResponse]
     """Says that the result has arrived for good; the node may delete it."""
 
@@ -73,6 +75,8 @@ class JobsServiceAsyncStub(JobsServiceStub):
     """A person's answer."""
     DownloadResult: _aio.UnaryStreamMultiCallable[_job_pb2.DownloadResultRequest, _job_pb2.DownloadResultResponse]  # type: ignore[assignment]
     """The result, sealed for the submitting device, in chunks from an offset."""
+    SettleJob: _aio.UnaryUnaryMultiCallable[_job_pb2.SettleJobRequest, _job_pb2.SettleJobResponse]  # type: ignore[assignment]
+    """What a person says of a job of which nobody knows whether it happened."""
     AckResult: _aio.UnaryUnaryMultiCallable[_job_pb2.AckResultRequest, _job_pb2.AckResultResponse]  # type: ignore[assignment]
     """Says that the result has arrived for good; the node may delete it."""
 
@@ -142,6 +146,14 @@ class JobsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_job_pb2.DownloadResultResponse], _abc.AsyncIterator[_job_pb2.DownloadResultResponse]]:
         """The result, sealed for the submitting device, in chunks from an offset."""
+
+    @_abc_1.abstractmethod
+    def SettleJob(
+        self,
+        request: _job_pb2.SettleJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_job_pb2.SettleJobResponse, _abc.Awaitable[_job_pb2.SettleJobResponse]]:
+        """What a person says of a job of which nobody knows whether it happened."""
 
     @_abc_1.abstractmethod
     def AckResult(

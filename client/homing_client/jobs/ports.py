@@ -1,0 +1,148 @@
+"""What the phone's command line sees of its jobs, without the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from homing_core.approvals import Verdict
+    from homing_core.canonical import JsonObject
+    from homing_core.errors import HomingError
+    from homing_core.ids import ApprovalId, DeviceId, JobId, RequestId
+    from homing_core.jobs import (
+        JobEvent,
+        JobProgress,
+        JobResult,
+        JobState,
+        PendingApproval,
+        Settlement,
+    )
+    from homing_core.provenance import Sensitivity
+    from homing_core.tools import Place, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneJob:
+    """A job as this phone knows it. Times are wall time here, seconds since the epoch.
+
+    Attributes:
+        id: the job.
+        request_id: the request it belongs to.
+        node: device id of the node that has it.
+        node_name: for people.
+        place: `HOME` or `PEER`.
+        tool: what runs.
+        arguments: with what.
+        submitted: whether the node has said that it has it.
+        state: as last heard; `QUEUED` before anything was.
+        last_seq: number of the newest event that is known.
+        progress: the newest.
+        asked_at: when it was written down.
+        ended_at: when its end was heard of; 0 before.
+        delivered: whether its result is here for good.
+        note: one line for a person.
+        error: why it cannot be handed in or fetched just now; None if it can.
+    """
+
+    id: JobId
+    request_id: RequestId
+    node: DeviceId
+    node_name: str
+    place: Place
+    tool: ToolSpec
+    arguments: JsonObject
+    submitted: bool
+    state: JobState
+    last_seq: int
+    progress: JobProgress | None
+    asked_at: float
+    ended_at: float
+    delivered: bool
+    note: str = ""
+    error: HomingError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An approval that waits for this phone's person.
+
+    Attributes:
+        node: device id of the node that asks.
+        node_name: for people.
+        approval: what it asks.
+    """
+
+    node: DeviceId
+    node_name: str
+    approval: PendingApproval
+
+
+class PhoneJobs(Protocol):
+    """Jobs of this phone. Every method raises `HomingError`; an id may be a unique beginning."""
+
+    async def start(  # noqa: PLR0913  # what a person may say of it
+        self,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        node: str,
+        sensitivity: Sensitivity,
+        request_id: RequestId,
+        allowed: bool,
+    ) -> PhoneJob:
+        """Start a home tool without a model, because a person said so exactly.
+
+        Args:
+            tool: its name, or `server.name` where several have it.
+            arguments: as its schema wants them.
+            node: name or beginning of the id of the node; empty takes the first that has the tool
+                and may have the data, home before peers.
+            sensitivity: how far the arguments may travel.
+            request_id: chosen by whoever asks, so that repeating it is harmless.
+            allowed: whether the person consents to a tool that changes something.
+        """
+        ...
+
+    async def list(self, *, refresh: bool) -> tuple[PhoneJob, ...]:
+        """All that this phone knows of, newest first; nodes are asked for news if `refresh`."""
+        ...
+
+    async def tools(self) -> tuple[tuple[ToolSpec, str], ...]:
+        """Home tools of all nodes that answer, with the node's name."""
+        ...
+
+    def watch(self, job: str, after: int) -> AsyncGenerator[JobEvent, None]:
+        """Its events behind a number, to the end, over breaks of the line."""
+        ...
+
+    async def cancel(self, job: str) -> PhoneJob:
+        """End it."""
+        ...
+
+    async def result(self, job: str) -> JobResult:
+        """What came of it; fetched if it is not here yet."""
+        ...
+
+    async def save_files(self, job: str, folder: Path, *, replace: bool) -> tuple[Path, ...]:
+        """Copy the result's files into a folder; nothing is replaced unless that is said."""
+        ...
+
+    async def waiting(self) -> tuple[Waiting, ...]:
+        """What nodes want to have answered."""
+        ...
+
+    async def answer(self, approval: ApprovalId, verdict: Verdict) -> PhoneJob | None:
+        """A person's answer, signed here; the job it belongs to, if it is this phone's."""
+        ...
+
+    async def settle(self, job: str, said: Settlement) -> PhoneJob:
+        """What a person says of a job of which nobody knows whether it happened."""
+        ...
+
+    async def forget(self, job: str) -> None:
+        """Remove an ended job and its result from this phone."""
+        ...
