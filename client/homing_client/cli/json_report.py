@@ -11,6 +11,7 @@ from homing_agent.events import (
     TextDelta,
     ThinkingDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
 )
 from homing_agent.ports import ConsentQuestion
@@ -59,6 +60,8 @@ def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for ea
             }
         case ToolStarted(step) | ToolFinished(step):
             return {"event": "tool", **step_object(step)}
+        case ToolProgress():
+            return progress_object(event)
         case ConsentQuestion():
             return {
                 "event": "consent",
@@ -71,6 +74,24 @@ def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for ea
             }
         case FinalAnswer():
             return answer_object(event)
+
+
+def progress_object(progress: ToolProgress) -> dict[str, Any]:
+    """How far a job is, as `--json` prints it; a missing number is null."""
+    said = progress.event
+    far = said.progress
+    return {
+        "event": "progress",
+        "job": progress.job_id,
+        "call": progress.call_id,
+        "node": progress.node,
+        "state": said.state.value,
+        "done": far.done if far else None,
+        "total": far.total if far and far.total else None,
+        "unit": far.unit if far else "",
+        "note": said.note or (far.note if far else ""),
+        "seq": said.seq,
+    }
 
 
 def step_object(step: ToolStep) -> dict[str, Any]:

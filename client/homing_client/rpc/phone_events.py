@@ -10,15 +10,22 @@ from homing_agent.events import (
     TextDelta,
     ThinkingDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
 )
 from homing_agent.ports import ConsentQuestion
 from homing_agent.request import ExitStatus, ToolStep
 from homing_core.errors import InvalidDataError
-from homing_core.ids import parse_conversation_id, parse_request_id
+from homing_core.ids import (
+    parse_conversation_id,
+    parse_job_id,
+    parse_request_id,
+    parse_tool_call_id,
+)
 from homing_core.labels import clean_label
 from homing_proto.codec.common import decode_failed, decode_place, encode_failed, encode_place
 from homing_proto.codec.fields import encoder, finite, readable
+from homing_proto.codec.jobs import decode_job_event, encode_job_event
 from homing_proto.codec.tools import (
     decode_tool_call,
     decode_tool_result,
@@ -55,6 +62,27 @@ def decode_step(message: phone_pb2.ToolStep) -> ToolStep:
         place=decode_place(message.place),
         approved_by=clean_label(message.approved_by, fallback=""),
         result=decode_tool_result(message.result) if message.HasField("result") else None,
+    )
+
+
+@encoder
+def encode_progress(value: ToolProgress) -> phone_pb2.ToolProgress:
+    """How far a call is that runs as a job."""
+    return phone_pb2.ToolProgress(
+        call_id=value.call_id,
+        job_id=value.job_id,
+        node=readable(value.node),
+        event=encode_job_event(value.event),
+    )
+
+
+def decode_progress(message: phone_pb2.ToolProgress) -> ToolProgress:
+    """Raises `InvalidDataError`."""
+    return ToolProgress(
+        call_id=parse_tool_call_id(message.call_id),
+        job_id=parse_job_id(message.job_id),
+        node=clean_label(message.node, fallback=""),
+        event=decode_job_event(message.event),
     )
 
 
@@ -123,6 +151,8 @@ def encode_event(  # noqa: PLR0911  # one for each kind
             return phone_pb2.AskResponse(route=route)
         case ToolStarted(step) | ToolFinished(step):
             return phone_pb2.AskResponse(tool=encode_step(step))
+        case ToolProgress():
+            return phone_pb2.AskResponse(progress=encode_progress(value))
         case ConsentQuestion():
             return phone_pb2.AskResponse(consent=encode_consent_question(value))
         case FinalAnswer():
@@ -150,6 +180,8 @@ def decode_event(  # noqa: PLR0911  # one for each kind
         case "tool":
             step = decode_step(message.tool)
             return ToolFinished(step) if step.result else ToolStarted(step)
+        case "progress":
+            return decode_progress(message.progress)
         case "consent":
             return decode_consent_question(message.consent)
         case "answer":

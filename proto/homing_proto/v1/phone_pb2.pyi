@@ -1,4 +1,5 @@
 from homing_proto.v1 import common_pb2 as _common_pb2
+from homing_proto.v1 import job_pb2 as _job_pb2
 from homing_proto.v1 import node_pb2 as _node_pb2
 from homing_proto.v1 import own_limits_pb2 as _own_limits_pb2
 from homing_proto.v1 import tool_pb2 as _tool_pb2
@@ -147,8 +148,20 @@ class Answer(_message.Message):
     features: _containers.ScalarMap[str, float]
     def __init__(self, request_id: _Optional[str] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., node: _Optional[str] = ..., reason: _Optional[str] = ..., confidence: _Optional[float] = ..., model: _Optional[str] = ..., stand_in: _Optional[bool] = ..., ttft_ms: _Optional[float] = ..., total_ms: _Optional[float] = ..., text: _Optional[str] = ..., tool_steps: _Optional[_Iterable[_Union[ToolStep, _Mapping]]] = ..., conversation_id: _Optional[str] = ..., exit_status: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., features: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
+class ToolProgress(_message.Message):
+    __slots__ = ("call_id", "job_id", "node", "event")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    job_id: str
+    node: str
+    event: _job_pb2.JobEvent
+    def __init__(self, call_id: _Optional[str] = ..., job_id: _Optional[str] = ..., node: _Optional[str] = ..., event: _Optional[_Union[_job_pb2.JobEvent, _Mapping]] = ...) -> None: ...
+
 class AskResponse(_message.Message):
-    __slots__ = ("route", "text", "thinking", "tool", "consent", "note", "answer")
+    __slots__ = ("route", "text", "thinking", "tool", "consent", "note", "answer", "progress")
     ROUTE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     THINKING_FIELD_NUMBER: _ClassVar[int]
@@ -156,6 +169,7 @@ class AskResponse(_message.Message):
     CONSENT_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
     route: RouteNote
     text: str
     thinking: str
@@ -163,7 +177,8 @@ class AskResponse(_message.Message):
     consent: ConsentQuestion
     note: str
     answer: Answer
-    def __init__(self, route: _Optional[_Union[RouteNote, _Mapping]] = ..., text: _Optional[str] = ..., thinking: _Optional[str] = ..., tool: _Optional[_Union[ToolStep, _Mapping]] = ..., consent: _Optional[_Union[ConsentQuestion, _Mapping]] = ..., note: _Optional[str] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ...) -> None: ...
+    progress: ToolProgress
+    def __init__(self, route: _Optional[_Union[RouteNote, _Mapping]] = ..., text: _Optional[str] = ..., thinking: _Optional[str] = ..., tool: _Optional[_Union[ToolStep, _Mapping]] = ..., consent: _Optional[_Union[ConsentQuestion, _Mapping]] = ..., note: _Optional[str] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., progress: _Optional[_Union[ToolProgress, _Mapping]] = ...) -> None: ...
 
 class GetStatusRequest(_message.Message):
     __slots__ = ()
