@@ -93,6 +93,7 @@ class PhoneJobs(Protocol):
         sensitivity: Sensitivity,
         request_id: RequestId,
         allowed: bool,
+        schema_hash: str = "",
     ) -> PhoneJob:
         """Start a home tool without a model, because a person said so exactly.
 
@@ -104,6 +105,8 @@ class PhoneJobs(Protocol):
             sensitivity: how far the arguments may travel.
             request_id: chosen by whoever asks, so that repeating it is harmless.
             allowed: whether the person consents to a tool that changes something.
+            schema_hash: of the tool that the person was shown; another is refused. Empty takes
+                the tool as it is.
         """
         ...
 
