@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from homing_proto.codec import approvals, common, events, generation, jobs, messages, signals, tools
+from homing_proto.codec import (
+    approvals,
+    common,
+    events,
+    generation,
+    job_questions,
+    jobs,
+    messages,
+    signals,
+    tools,
+)
 from homing_proto.v1 import common_pb2, inference_pb2, job_pb2, tool_pb2
 from support import strategies as values
 
@@ -145,5 +155,12 @@ CODECS = [
         job_pb2.JobStatus,
         jobs.encode_job_status,
         jobs.decode_job_status,
+    ),
+    Codec(
+        "pending_approval",
+        values.pending_approvals(),
+        job_pb2.PendingApproval,
+        job_questions.encode_pending_approval,
+        job_questions.decode_pending_approval,
     ),
 ]

@@ -38,7 +38,7 @@ from homing_core.ids import (
     RequestId,
     ToolCallId,
 )
-from homing_core.jobs import JobEvent, JobProgress, JobSpec, JobState, JobStatus
+from homing_core.jobs import JobEvent, JobProgress, JobSpec, JobState, JobStatus, PendingApproval
 from homing_core.labels import clean_label
 from homing_core.messages import Message, Role, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from homing_core.provenance import Origin, Provenance, Sensitivity, Trust
@@ -365,7 +365,29 @@ job_statuses: st.SearchStrategy[JobStatus] = st.builds(
     progress=st.none() | job_progress,
     summary=texts,
     detail=json_values,
+    result_bytes=_uint64,
+    sealed_by=_nodes,
 )
+
+
+@st.composite
+def pending_approvals(draw: st.DrawFn) -> PendingApproval:
+    """A question whose call names its tool."""
+    tool = draw(tool_specs)
+    return PendingApproval(
+        id=draw(approval_ids),
+        job_id=draw(job_ids),
+        request_id=draw(request_ids),
+        step=draw(st.integers(1, _UINT32)),
+        tool=tool,
+        call=ToolCall(draw(tool_call_ids), tool.name, draw(json_objects)),
+        reason=draw(texts),
+        preview=draw(texts),
+        expires_at=draw(st.integers(0, (1 << 63) - 1)),
+        device=draw(_nodes),
+        device_name=clean_label(draw(lines), fallback=""),
+    )
+
 
 device_roles: st.SearchStrategy[DeviceRole] = st.sampled_from(DeviceRole)
 scope_sets: st.SearchStrategy[frozenset[Scope]] = st.frozensets(st.sampled_from(Scope))

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from homing_core.ids import parse_approval_id, parse_job_id, parse_request_id
-from homing_core.jobs import JobEvent, JobProgress, JobSpec, JobState, JobStatus
+from homing_core.jobs import (
+    JobEvent,
+    JobProgress,
+    JobSpec,
+    JobState,
+    JobStatus,
+)
 
 from homing_proto.codec import limits
 from homing_proto.codec.common import SENSITIVITIES
@@ -11,13 +19,16 @@ from homing_proto.codec.fields import (
     EnumTable,
     encoder,
     max_chars,
+    max_items,
     not_negative,
+    optional_device,
     positive,
     readable_line,
     readable_name,
     refuse,
 )
 from homing_proto.codec.json_text import decode_json, encode_json
+from homing_proto.codec.keys import MAX_CERTIFICATE_BYTES
 from homing_proto.codec.tools import (
     decode_tool_call,
     decode_tool_id,
@@ -26,6 +37,9 @@ from homing_proto.codec.tools import (
     encode_tool_id,
 )
 from homing_proto.v1 import job_pb2 as wire
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 JOB_STATES = EnumTable(
     "job's state",
@@ -118,8 +132,13 @@ def decode_job_event(message: wire.JobEvent) -> JobEvent:
 
 
 @encoder
-def encode_job_status(value: JobStatus) -> wire.JobStatus:
-    """A job as its owner sees it."""
+def encode_job_status(value: JobStatus, sealer_certificate: bytes = b"") -> wire.JobStatus:
+    """A job as its owner sees it.
+
+    Args:
+        value: the job.
+        sealer_certificate: DER of the daemon that sealed its result, if that is another one.
+    """
     return wire.JobStatus(
         id=value.id,
         tool_name=value.tool_name,
@@ -129,6 +148,9 @@ def encode_job_status(value: JobStatus) -> wire.JobStatus:
         progress=None if value.progress is None else encode_job_progress(value.progress),
         summary=readable_line(value.summary),
         detail_json="" if value.detail is None else encode_json(value.detail),
+        result_bytes=value.result_bytes,
+        sealed_by=value.sealed_by,
+        sealer_certificate=sealer_certificate,
     )
 
 
@@ -143,4 +165,22 @@ def decode_job_status(message: wire.JobStatus) -> JobStatus:
         progress=decode_job_progress(message.progress) if message.HasField("progress") else None,
         summary=max_chars(message.summary, limits.MAX_LINE_CHARS, "job's summary"),
         detail=decode_json(message.detail_json, "job's detail") if message.detail_json else None,
+        result_bytes=message.result_bytes,
+        sealed_by=optional_device(message.sealed_by),
     )
+
+
+def decode_job_statuses(messages: Collection[wire.JobStatus]) -> tuple[JobStatus, ...]:
+    """Several jobs; raises `InvalidDataError`."""
+    max_items(messages, limits.MAX_JOBS, "jobs")
+    return tuple(decode_job_status(message) for message in messages)
+
+
+def decode_sealer_certificate(message: wire.JobStatus) -> bytes:
+    """The certificate (DER) that came with a status; empty if the sender itself sealed it.
+
+    Nothing of it is verified here. Raises `InvalidDataError` if it is too large to be one.
+    """
+    if len(message.sealer_certificate) > MAX_CERTIFICATE_BYTES:
+        refuse(f"the sealer's certificate is longer than {MAX_CERTIFICATE_BYTES} bytes")
+    return message.sealer_certificate

@@ -48,6 +48,8 @@ MAX_DEVICES: Final = 4096
 """Devices that one node knows."""
 MAX_CAPABILITIES: Final = 256
 """Capabilities of one node."""
+MAX_JOBS: Final = 1000
+"""Jobs, or questions of jobs, in one answer."""
 
 MAX_TEXT_BYTES: Final = 1 << 20
 """UTF-8 bytes of one text: a part, a delta, a tool's result."""
