@@ -6,7 +6,11 @@ that submitted it, is stored. While a job runs, whoever owns the machine can rea
 
 Every method is synchronous, safe to call from several threads, and on disk when it returns. Methods
 with a `Fence` do nothing and raise `LostJobError` once another attempt has taken the job over, so a
-daemon that was only thought dead changes nothing any more.
+daemon that was only thought dead changes nothing any more. Unless it says otherwise, such a method
+wants the job to be running.
+
+Lines for people (`Entry.note`, `Ending.summary`) are kept as they are, so they hold nothing of what
+a job is about. `JobProgress.note`, a tool's own words, is blanked when the job ends.
 """
 
 from __future__ import annotations
@@ -208,7 +212,8 @@ class Ending:
         entry: its last event, in a final state.
         summary: one line for a person, with nothing of the result.
         result: pieces of the sealed result, in order; empty if there is none to fetch.
-        result_sha256: of all pieces together, hex.
+        result_sha256: of all pieces together, hex; the store counts itself, and compares if this
+            is not empty.
         sealed_by: device id of the daemon that sealed it.
     """
 
@@ -263,13 +268,17 @@ class JobStore(Protocol):
     # Running
 
     def queued(self, most: int) -> tuple[JobRow, ...]:
-        """Jobs that wait for their turn: highest priority first, then oldest."""
+        """Jobs that wait for their turn: highest priority first, then oldest.
+
+        Those whose end is wanted are among them: they are to be ended, and `claim` gives nobody
+        such a job.
+        """
         ...
 
     def claim(
         self, key: JobKey, runner: str, now: float, lease_s: float, *, attempt: int
     ) -> JobRow | None:
-        """Take a queued job, or one whose lease is over: one caller alone gets it.
+        """Take a queued job, one whose lease is over or `runner`'s own: one caller alone gets it.
 
         Adds the event that it runs, and counts the attempt. None if somebody else has it, its
         present attempt is not `attempt` any more, or it is not to be run.
@@ -301,11 +310,19 @@ class JobStore(Protocol):
         ...
 
     def finish_effect(self, fence: Fence, step: int, outcome: bytes) -> None:
-        """Record what came of it; raises `LostJobError`."""
+        """Record what came of it; the first word counts. The job need not be running.
+
+        Raises:
+            LostJobError: another attempt has the job.
+            NotFoundError: the step was never begun.
+        """
         ...
 
     def forget_effect(self, key: JobKey, step: int) -> None:
-        """A person has said that it is to be made again."""
+        """A person has said that it is to be made again; one with an outcome stays.
+
+        Raises `ConflictError` while the job runs.
+        """
         ...
 
     def effects(self, key: JobKey) -> tuple[Effect, ...]:
@@ -333,9 +350,9 @@ class JobStore(Protocol):
     def answer(
         self, approval: ApprovalId, verdict: str, answered_by: str, entry: Entry, now: float
     ) -> JobRow:
-        """Store a person's answer and put its job into the entry's state.
+        """Store a person's answer and put its job into the entry's state, which is not final.
 
-        The same answer again changes nothing.
+        The same answer again changes nothing, even once the job has ended.
 
         Raises:
             NotFoundError: there is no such question.
@@ -356,13 +373,18 @@ class JobStore(Protocol):
     def finish(self, fence: Fence, ending: Ending) -> JobRow:
         """Store the end and the sealed result, and destroy all that was the job's own.
 
-        That is its key, payload, notes and outcomes; all or nothing. Raises `LostJobError`. A fence
-        whose attempt is the present one is enough for a job that nobody runs, too.
+        That is its key, payload, notes, outcomes and what was shown to persons; all or nothing. The
+        pieces are taken one by one, once. A fence whose attempt is the present one is enough for a
+        job that nobody runs, too.
+
+        Raises:
+            LostJobError: another attempt has the job, or it has ended.
+            IntegrityError: the pieces have another hash than was announced.
         """
         ...
 
     def read_result(self, key: JobKey, offset: int, most: int) -> bytes:
-        """Part of the sealed result; empty behind its end. Raises `NotFoundError`."""
+        """Part of the sealed result; empty behind its end. Raises `NotFoundError` if none waits."""
         ...
 
     def delivered(self, key: JobKey, sha256: str, now: float) -> JobRow:
@@ -379,7 +401,13 @@ class JobStore(Protocol):
         ...
 
     def prune(self, ended_before: float, undelivered_before: float) -> int:
-        """Forget what ended long ago, and results that nobody fetched; how many jobs."""
+        """Forget what ended long ago, and results that nobody fetched; how many jobs that met.
+
+        Args:
+            ended_before: jobs without a waiting result that ended before this are forgotten.
+            undelivered_before: results of jobs that ended before this are. At most 90 days ago:
+                what seals them is not opened later (`homing_crypto.mailbox.MAX_LIFETIME_S`).
+        """
         ...
 
     def close(self) -> None:
