@@ -1,0 +1,275 @@
+"""How a job's row changes, decided without I/O: the same rules for every place jobs are kept in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from homing_core.errors import (
+    ConflictError,
+    IntegrityError,
+    InternalError,
+    NotFoundError,
+    OverloadedError,
+)
+from homing_core.jobs import JobEvent, JobState
+
+from homing_node.jobs.store import Entry, JobRow, LostJobError
+
+if TYPE_CHECKING:
+    from homing_node.jobs.store import Ending, Fence, NewJob, Question
+
+
+def no_such_job() -> NotFoundError:
+    """What is said of a job that is not there, or is another's."""
+    return NotFoundError("there is no such job", "`jobs list` shows those that there are.")
+
+
+def no_such_question() -> NotFoundError:
+    """What is said of a question that is not there."""
+    return NotFoundError("there is no such question", "It may be of a job that was forgotten.")
+
+
+def no_result() -> NotFoundError:
+    """What is said of a job without a result to fetch."""
+    return NotFoundError(
+        "no result of this job waits here", "It was fetched already, or there never was one."
+    )
+
+
+def has_ended() -> NotFoundError:
+    """What is said of the key of a job that has ended."""
+    return NotFoundError("the job has ended, and its key was destroyed")
+
+
+def asked_already() -> ConflictError:
+    """What is said of a second question with one id."""
+    return ConflictError("a question with this id was asked already")
+
+
+def begun_already() -> ConflictError:
+    """What is said of a step that is recorded."""
+    return ConflictError("this step of the job was begun already")
+
+
+def never_begun() -> NotFoundError:
+    """What is said of the outcome of a step that is not recorded."""
+    return NotFoundError("this step of the job was never begun")
+
+
+def lost_job() -> LostJobError:
+    """What an attempt is told that does not have the job any more."""
+    msg = "another attempt has this job now, or it has ended"
+    return LostJobError(msg, "Nothing is to be done here.")
+
+
+def check_room(unended: int, unended_of_peer: int, *, most: int, most_of_peer: int) -> None:
+    """Raise `OverloadedError` if an account or its peer has as many jobs as it may.
+
+    Args:
+        unended: jobs of the account that have not ended.
+        unended_of_peer: the same of all devices of its peer.
+        most: how many the account may have; 0 is no limit.
+        most_of_peer: how many the peer may have; 0 is no limit.
+    """
+    if most and unended >= most:
+        msg = f"this device has {unended} jobs that have not ended, and may have {most}"
+        raise OverloadedError(msg, "Wait for one to end, or cancel one.")
+    if most_of_peer and unended_of_peer >= most_of_peer:
+        msg = f"devices of this home have {unended_of_peer} jobs here, and may have {most_of_peer}"
+        raise OverloadedError(msg, "Wait for one to end, or cancel one.")
+
+
+def first(job: NewJob) -> tuple[JobRow, JobEvent]:
+    """A job that was handed in, and its first event."""
+    row = JobRow(
+        key=job.key,
+        digest=job.digest,
+        device=job.device,
+        peer=job.peer,
+        request_id=job.request_id,
+        tool=job.tool,
+        sensitivity=job.sensitivity,
+        priority=job.priority,
+        submitted_at=job.at,
+        state=job.state,
+        last_seq=0,
+    )
+    if (job.state, job.question is None) not in {
+        (JobState.QUEUED, True),
+        (JobState.WAITING_APPROVAL, False),
+    }:
+        msg = "a new job is queued, or waits for the answer to its question"
+        raise InternalError(msg)
+    approval = None if job.question is None else job.question.id
+    return moved(row, Entry(job.at, job.state, approval_id=approval))
+
+
+def same(row: JobRow, job: NewJob) -> JobRow:
+    """The job that is there already; raises `ConflictError` if another is handed in as it."""
+    if row.digest != job.digest:
+        msg = "this job id was used for something else"
+        raise ConflictError(msg, "Hand it in under a new id.")
+    return row
+
+
+def moved(row: JobRow, entry: Entry) -> tuple[JobRow, JobEvent]:
+    """The row after one more event. Only a job that runs belongs to a daemon."""
+    if entry.state.final:
+        msg = "a job ends through its ending alone"
+        raise InternalError(msg)
+    return _after(row, entry)
+
+
+def held(row: JobRow, fence: Fence) -> JobRow:
+    """The row, if the fence's attempt runs it; raises `LostJobError`."""
+    if current(row, fence).state is not JobState.RUNNING:
+        raise lost_job()
+    return row
+
+
+def current(row: JobRow, fence: Fence) -> JobRow:
+    """The row, if the fence's attempt is its newest and it has not ended; or `LostJobError`."""
+    if row.attempt != fence.attempt or row.state.final:
+        raise lost_job()
+    return row
+
+
+def may_begin(row: JobRow, fence: Fence) -> JobRow:
+    """The row, if its attempt may cause an effect now; raises `LostJobError`."""
+    if held(row, fence).cancel_wanted:
+        msg = "the job's end is wanted, so nothing more is begun"
+        raise LostJobError(msg)
+    return row
+
+
+def claimed(
+    row: JobRow, runner: str, now: float, lease_s: float, attempt: int
+) -> tuple[JobRow, JobEvent] | None:
+    """The row in a daemon's hands; None if it may not have it."""
+    if row.attempt != attempt or row.cancel_wanted:
+        return None
+    if row.state is not JobState.QUEUED and not lost(row, now, runner):
+        return None
+    after, event = _after(row, Entry(now, JobState.RUNNING))
+    return replace(after, attempt=attempt + 1, runner=runner, lease_until=now + lease_s), event
+
+
+def lost(row: JobRow, now: float, runner: str) -> bool:
+    """Whether the daemon that has a job is gone, or is `runner` itself."""
+    return row.state is JobState.RUNNING and (row.lease_until <= now or row.runner == runner)
+
+
+def answered(
+    row: JobRow, question: Question, verdict: str, answered_by: str, now: float
+) -> Question | None:
+    """The question with its answer; None if that was said before. Raises `ConflictError`."""
+    if question.verdict == verdict:
+        return None
+    if question.verdict:
+        msg = "this was answered otherwise already"
+        raise ConflictError(msg, "What was said first counts.")
+    if row.state is not JobState.WAITING_APPROVAL:
+        msg = "the job does not wait for this answer any more"
+        raise ConflictError(msg, "Look at the job: it may have ended.")
+    if not now < question.expires_at:
+        msg = "this question has expired"
+        raise ConflictError(msg, "Hand the job in again.")
+    return replace(question, verdict=verdict, answered_by=answered_by)
+
+
+def asked(row: JobRow, question: Question, entry: Entry) -> tuple[JobRow, JobEvent]:
+    """The row while it waits for a person."""
+    return moved(row, replace(entry, state=JobState.WAITING_APPROVAL, approval_id=question.id))
+
+
+def may_forget(row: JobRow) -> None:
+    """Raise `ConflictError` if an attempt is at work that relies on what was recorded."""
+    if row.state is JobState.RUNNING:
+        msg = "the job runs"
+        raise ConflictError(msg, "Look at it again: somebody else may have answered.")
+
+
+def requeued(row: JobRow, entry: Entry, from_state: JobState) -> tuple[JobRow, JobEvent]:
+    """The row back in the queue; raises `ConflictError` if it is not where it was thought to be."""
+    if row.state is not from_state:
+        msg = "the job is not waiting for this any more"
+        raise ConflictError(msg, "Look at it again: somebody else may have answered.")
+    return moved(row, entry)
+
+
+def ended(row: JobRow, ending: Ending, size: int, sha256: str) -> tuple[JobRow, JobEvent]:
+    """The row at its end, and its last event.
+
+    Args:
+        row: as it is.
+        ending: how it ends.
+        size: of the sealed result in bytes; 0 for none.
+        sha256: of the sealed result, hex; empty for none.
+    """
+    if not ending.entry.state.final:
+        msg = "a job ends in a final state"
+        raise InternalError(msg)
+    after, event = _after(row, ending.entry)
+    progress = None if after.progress is None else replace(after.progress, note="")
+    return replace(
+        after,
+        progress=progress,
+        summary=ending.summary,
+        ended_at=ending.entry.at,
+        result_bytes=size,
+        result_sha256=sha256,
+        sealed_by=ending.sealed_by if size else "",
+    ), event
+
+
+def check_hash(ending: Ending, sha256: str) -> None:
+    """Raise `IntegrityError` if the sealed result is not what was announced."""
+    if ending.result_sha256 and ending.result_sha256 != sha256:
+        msg = "the sealed result is not what it should be"
+        raise IntegrityError(msg, "Nothing was stored: the job is run again.")
+
+
+def blanked(question: Question) -> Question:
+    """What stays of a question once its job has ended: that it was asked, and what was said.
+
+    Nor the hash of the arguments stays: it would confirm a guess at them.
+    """
+    return replace(question, shown=b"", argument_hash="")
+
+
+def without_note(event: JobEvent) -> JobEvent:
+    """What stays of an event once its job has ended: a tool's words about its work go."""
+    if event.progress is None or not event.progress.note:
+        return event
+    return replace(event, progress=replace(event.progress, note=""))
+
+
+def received(row: JobRow, sha256: str, now: float) -> JobRow:
+    """The row once its device has the result; raises `ConflictError`."""
+    if not row.result_sha256 or row.result_sha256 != sha256:
+        msg = "the job's result is another"
+        raise ConflictError(msg, "Fetch it again from its beginning.")
+    if row.delivered_at or not row.result_bytes:
+        return row
+    return replace(row, result_bytes=0, sealed_by="", delivered_at=now)
+
+
+def expired(row: JobRow) -> JobRow:
+    """The row without a result that nobody fetched."""
+    return replace(row, result_bytes=0, sealed_by="")
+
+
+def _after(row: JobRow, entry: Entry) -> tuple[JobRow, JobEvent]:
+    event = JobEvent(
+        row.last_seq + 1, entry.at, entry.state, entry.progress, entry.approval_id, entry.note
+    )
+    kept = entry.state is JobState.RUNNING
+    return replace(
+        row,
+        state=entry.state,
+        last_seq=event.seq,
+        progress=entry.progress or row.progress,
+        runner=row.runner if kept else "",
+        lease_until=row.lease_until if kept else 0.0,
+    ), event
