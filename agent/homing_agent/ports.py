@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
     from homing_core.generation import GenerateRequest, Numbered
-    from homing_core.ids import ApprovalId, DeviceId, JobId, RequestId, ToolCallId
+    from homing_core.ids import ApprovalId, DeviceId, JobId, RequestId
     from homing_core.jobs import JobEvent, JobResult
     from homing_core.tools import Place, ToolCall, ToolSpec
 
@@ -158,6 +158,21 @@ class JobAsked:
     approval: SignedApproval | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class HomeJob:
+    """A job that a request has begun.
+
+    Attributes:
+        id: the job.
+        asked: what it was asked to do.
+        node_name: name of the node that has it, for people.
+    """
+
+    id: JobId
+    asked: JobAsked
+    node_name: str
+
+
 class HomeJobs(Protocol):
     """Tools of the nodes, as far as a request needs them. A job belongs to the phone, not to it."""
 
@@ -167,6 +182,10 @@ class HomeJobs(Protocol):
         Those that have changed since its person allowed them are as good as new: their consent is
         asked again. None if the node cannot be asked. Never raises.
         """
+        ...
+
+    def changed(self, tool: ToolSpec) -> bool:
+        """Whether a tool is another one than its person allowed under this name on this node."""
         ...
 
     async def start(self, asked: JobAsked) -> JobId:
@@ -191,8 +210,8 @@ class HomeJobs(Protocol):
         """
         ...
 
-    def of_request(self, request_id: RequestId) -> tuple[tuple[ToolCallId, JobId], ...]:
-        """Jobs that a request has begun, in order."""
+    def of_request(self, request_id: RequestId) -> tuple[HomeJob, ...]:
+        """Jobs that a request has begun, in order; raises `HomingError` if that cannot be read."""
         ...
 
 
