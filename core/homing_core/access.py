@@ -69,10 +69,12 @@ class AccessRule:
     Attributes:
         scope: the scope it needs; None lets every paired device in.
         roles: the roles that may call it; empty means any.
+        without_scope: the roles that need not have the scope.
     """
 
     scope: Scope | None = None
     roles: frozenset[DeviceRole] = frozenset()
+    without_scope: frozenset[DeviceRole] = frozenset()
 
 
 def allowed(rule: AccessRule | None, role: DeviceRole, scopes: frozenset[Scope]) -> bool:
@@ -81,4 +83,4 @@ def allowed(rule: AccessRule | None, role: DeviceRole, scopes: frozenset[Scope])
         return False
     if rule.roles and role not in rule.roles:
         return False
-    return rule.scope is None or rule.scope in scopes
+    return rule.scope is None or rule.scope in scopes or role in rule.without_scope

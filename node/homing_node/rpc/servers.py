@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 _LARGE = frozenset(
     {
         "/homing_proto.v1.InferenceService/Generate",
+        "/homing_proto.v1.JobsService/SubmitJob",
         "/homing_proto.v1.PeersService/PushIntroductions",
         "/homing_proto.v1.PeersService/WithdrawIntroductions",
     }
 )
 MAIN_REQUESTS = RequestLimits(most_bytes=SMALL_BYTES, large=_LARGE)
-"""On the main port only questions and introductions are large."""
+"""On the main port only questions, jobs and introductions are large."""
 _PAIRING_RPCS = 96
 _PAIRING_STREAMS = 3
 """Calls at once on one connection: a phone has one, and one more to end it."""
