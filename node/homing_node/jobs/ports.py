@@ -101,6 +101,10 @@ class ConsoleJobs(Protocol):
         """Everybody's, newest first."""
         ...
 
+    async def events_any(self, key: JobKey) -> tuple[JobEvent, ...]:
+        """A job's record, oldest first; of a very long one the newest part."""
+        ...
+
     async def cancel_any(self, key: JobKey) -> JobRow:
         """End one."""
         ...
