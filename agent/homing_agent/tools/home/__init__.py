@@ -1,0 +1,1 @@
+"""Tools that run on a home node, as jobs."""
