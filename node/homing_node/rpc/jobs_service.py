@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from homing_core.errors import IntegrityError, OverloadedError, RefusedError
 from homing_core.ids import parse_job_id
@@ -18,18 +18,18 @@ from homing_proto.codec.jobs import decode_job_spec, encode_job_event, encode_jo
 from homing_proto.v1 import job_pb2 as wire
 from homing_proto.v1 import job_pb2_grpc
 
+from homing_node.rpc.fitting import fitting
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Generator
 
     import grpc
-    from google.protobuf.message import Message
     from homing_core.jobs import JobStatus
 
     from homing_node.jobs.ports import Jobs
     from homing_node.rpc.servers import AddTo
 
     Context = grpc.aio.ServicerContext[Any, Any]
-    MessageT = TypeVar("MessageT", bound=Message)
 
 PIECE_BYTES: Final = 64 * 1024
 """The most of a result in one message."""
@@ -38,8 +38,6 @@ MOST_WATCHES: Final = 32
 MOST_WATCHES_IN_ALL: Final = 512
 """Half of the calls that the node takes at once: watching never fills it."""
 _PAGE: Final = 100
-_ANSWER_BYTES: Final = 3 << 20
-"""The most of a list in one answer; the transport takes 4 MiB."""
 _SOON_MS: Final = 5_000
 
 
@@ -93,7 +91,7 @@ class JobsService(job_pb2_grpc.JobsServiceServicer):
         before = parse_job_id(request.before_id) if request.before_id else None
         most = min(request.limit or _PAGE, limits.MAX_JOBS)
         found = await self._jobs.list(current_caller().device, most, before)
-        return wire.ListJobsResponse(jobs=_fitting(map(self._status, found)))
+        return wire.ListJobsResponse(jobs=fitting(map(self._status, found)))
 
     async def WatchJob(  # noqa: N802  # the wire's name
         self, request: wire.WatchJobRequest, context: Context
@@ -122,7 +120,7 @@ class JobsService(job_pb2_grpc.JobsServiceServicer):
         del request, context
         found = await self._jobs.pending(current_caller().device)
         return wire.ListPendingApprovalsResponse(
-            approvals=_fitting(map(encode_pending_approval, found[: limits.MAX_JOBS]))
+            approvals=fitting(map(encode_pending_approval, found[: limits.MAX_JOBS]))
         )
 
     async def AnswerApproval(  # noqa: N802  # the wire's name
@@ -201,18 +199,6 @@ class JobsService(job_pb2_grpc.JobsServiceServicer):
             name = f"/homing_proto.v1.JobsService/{method}"
             self._on_refused(Refusal(name, caller.id, caller.address, error))
             raise
-
-
-def _fitting(messages: Iterable[MessageT]) -> list[MessageT]:
-    """The first ones that fit into an answer; one at least, if there is any."""
-    found: list[MessageT] = []
-    room = _ANSWER_BYTES
-    for message in messages:
-        room -= message.ByteSize()
-        if found and room < 0:
-            break
-        found.append(message)
-    return found
 
 
 def _itself(_: str) -> bytes:
