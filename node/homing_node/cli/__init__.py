@@ -11,6 +11,7 @@ from homing_agent.runtime.cli import run_app
 from homing_node.cli import (
     audit_command,
     devices_command,
+    jobs_command,
     keys_command,
     models_command,
     pair_command,
@@ -65,6 +66,7 @@ audit_command.register(app)
 protect_command.register(keys_command.keys)
 keys_command.register(app)
 peers_command.register(app)
+jobs_command.register(app)
 
 
 def run(arguments: list[str] | None = None) -> int:
