@@ -56,13 +56,14 @@ def right_of(
     """What becomes of a job. Pure.
 
     Args:
-        keys: every key of its account that the node knows, old and revoked ones too.
+        keys: every key of its account that the node knows, old and revoked ones too; none stops it
+            only, for an entry that cannot be read must not destroy results.
         tool: what it runs.
         limits_of: the limits that hold for a device; raises `HomingError` if nobody vouches for it.
         now: wall time, seconds since the epoch.
     """
     known = tuple(keys)
-    if all(key.revoked_at for key in known):
+    if known and all(key.revoked_at for key in known):
         return Right.FORGOTTEN
     for key in known:
         if not key.live(now) or not key.scopes >= _NEEDED:
