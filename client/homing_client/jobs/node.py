@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from homing_core.approvals import SignedApproval
     from homing_core.ids import DeviceId, JobId
@@ -107,6 +107,10 @@ class JobNodes(Protocol):
         """
         ...
 
-    def shown_key(self, node: DeviceId) -> DeviceId:
-        """The key by which this phone calls a node now."""
+    def own_key(self) -> DeviceId:
+        """Device id of this phone's present key."""
+        ...
+
+    def subscribe(self, listener: Callable[[DeviceId], None]) -> None:
+        """Call this with a node's id whenever it has proven itself; it must return at once."""
         ...
