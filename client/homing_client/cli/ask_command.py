@@ -86,7 +86,8 @@ def ask(  # noqa: PLR0913  # one for each option
 ) -> int:
     """Ask something, once.
 
-    Exit status: 0 answered, 1 failed, 2 wrong usage, 3 refused by policy.
+    Exit status: 0 answered, 1 failed, 2 wrong usage, 3 refused by policy, 130 ended or left with
+    Ctrl-C. While a job runs at home, Ctrl-C leaves it there to go on; it says how to come back.
     """
     from homing_agent.request import AskInput, RoutePreference  # noqa: PLC0415  # keep help quick
     from homing_core.ids import (  # noqa: PLC0415  # as above
@@ -113,7 +114,11 @@ def ask(  # noqa: PLR0913  # one for each option
         else settings.sensitivity,
         thinking=think,
     )
-    reporter = JsonReporter() if as_json else TextReporter(explain=explain, quiet=quiet)
+    reporter = (
+        JsonReporter()
+        if as_json
+        else TextReporter(explain=explain, quiet=quiet, command=setup.command)
+    )
     return asyncio.run(_ask(setup, request, reporter, quiet=quiet or as_json))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from homing_agent.events import FinalAnswer
+from homing_agent.events import FinalAnswer, ToolFinished, ToolProgress
 from homing_agent.ports import ConsentAnswer, ConsentQuestion
 from homing_core.approvals import Verdict
 from homing_core.errors import HomingError, InternalError
+from homing_core.jobs import JobState
 
 from homing_client.attach import attached, until_gone
 from homing_client.cli.consent import ask_person
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from homing_agent.request import AskInput
+    from homing_core.ids import ToolCallId
 
     from homing_client.cli.options import Setup
     from homing_client.cli.report import Reporter
     from homing_client.rpc.phone_calls import AskStream, PhoneCalls
+    from homing_client.sessions import Shown
 
 _TRIES = 3
 """Times that a request is asked when the resident process is killed under it."""
@@ -44,7 +47,8 @@ async def run_request(
         quiet: whether to show nothing while the model is brought up.
 
     Raises:
-        KeyboardInterrupt: the person pressed Ctrl-C, and the request was ended.
+        KeyboardInterrupt: the person pressed Ctrl-C, and the request was ended; or, while a job of
+            it runs on a node, was left to go on.
         HomingError: it failed before there was an answer.
     """
     pid = 0
@@ -75,28 +79,61 @@ def _nothing(_: str) -> None:
 
 async def _ask(phone: PhoneCalls, request: AskInput, reporter: Reporter) -> FinalAnswer:
     stream = phone.ask(request)
-    desk = _Desk(stream)
-    with _cancel_on_interrupt(stream) as interrupted:
+    desk, jobs = _Desk(stream), _Jobs()
+    with _on_interrupt(stream, jobs) as pressed:
         try:
             async with contextlib.aclosing(stream.events()) as events:
                 async for event in events:
-                    await (
-                        desk.close()
-                    )  # whatever comes next, the last question is not open any more
+                    jobs.see(event)
+                    if not _still_asked(event):
+                        await desk.close()
                     reporter.show(event)
                     if isinstance(event, ConsentQuestion) and request.interactive:
                         desk.open(event)
                     if isinstance(event, FinalAnswer):
                         return event
         except HomingError as error:
-            if not interrupted.is_set():
+            if not pressed.cancelled:
                 raise
             reporter.interrupted()
             raise KeyboardInterrupt from error
+        except asyncio.CancelledError:
+            if pressed.left is None:
+                raise
+            reporter.left(pressed.left, request)
+            raise KeyboardInterrupt from None
         finally:
             await desk.close()
     msg = "the request ended without an answer"
     raise InternalError(msg, "Ask again.")
+
+
+def _still_asked(event: Shown) -> bool:
+    """Whether a question may be open behind this; behind all else the last one is not any more."""
+    return isinstance(event, ToolProgress) and event.event.state is JobState.WAITING_APPROVAL
+
+
+class _Jobs:
+    """Jobs that run for the request."""
+
+    def __init__(self) -> None:
+        self._running: dict[ToolCallId, ToolProgress] = {}
+
+    def see(self, event: Shown) -> None:
+        match event:
+            case ToolProgress(call_id) if not event.event.state.final:
+                self._running[call_id] = event
+            case ToolProgress(call_id):
+                self._running.pop(call_id, None)
+            case ToolFinished(step):
+                self._running.pop(step.call.id, None)
+            case _:
+                pass
+
+    @property
+    def newest(self) -> ToolProgress | None:
+        """The one that was begun last; None if none runs."""
+        return next(reversed(self._running.values()), None)
 
 
 class _Desk:
@@ -126,16 +163,37 @@ class _Desk:
         self._stream.answer(answer)
 
 
+@dataclass
+class _Pressed:
+    """What Ctrl-C has done.
+
+    Attributes:
+        cancelled: whether the request was ended.
+        left: the job that was left to go on.
+    """
+
+    cancelled: bool = False
+    left: ToolProgress | None = None
+
+
 @contextlib.contextmanager
-def _cancel_on_interrupt(stream: AskStream) -> Generator[asyncio.Event]:
-    """The first Ctrl-C ends the request at the resident process; the second leaves at once."""
+def _on_interrupt(stream: AskStream, jobs: _Jobs) -> Generator[_Pressed]:
+    """The first Ctrl-C leaves a job that runs, and ends any other request at the resident process.
+
+    The second leaves at once, whatever goes on.
+    """
     loop = asyncio.get_running_loop()
-    pressed = asyncio.Event()
+    task = asyncio.current_task()
+    pressed = _Pressed()
 
     def interrupt() -> None:
-        pressed.set()
-        stream.cancel()
         loop.remove_signal_handler(signal.SIGINT)
+        pressed.left = jobs.newest
+        if pressed.left is not None and task is not None:
+            task.cancel()
+        else:
+            pressed.cancelled = True
+            stream.cancel()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
     try:

@@ -125,7 +125,8 @@ def _answer(setup: Setup, talk: _Talk, line: str, *, interactive: bool) -> int:
         sensitivity=talk.sensitivity,
     )
     try:
-        answer = asyncio.run(run_request(setup, request, TextReporter(), quiet=not interactive))
+        reporter = TextReporter(command=setup.command)
+        answer = asyncio.run(run_request(setup, request, reporter, quiet=not interactive))
     except HomingError as error:
         report_error(error, "homing", as_json=False)
         return error.exit_status

@@ -20,7 +20,9 @@ from homing_agent.runtime.cli import print_json
 from homing_client.cli.console import PLACES
 
 if TYPE_CHECKING:
-    from homing_agent.request import ToolStep
+    from homing_agent.request import AskInput, ToolStep
+    from homing_core.ids import JobId
+    from homing_core.jobs import JobEvent
 
     from homing_client.sessions import Shown
 
@@ -39,6 +41,17 @@ class JsonReporter:
     def interrupted(self) -> None:
         """Print an object."""
         print_json({"event": "interrupted"})
+
+    def left(self, job: ToolProgress, request: AskInput) -> None:
+        """Print an object: the job and the request go on."""
+        print_json(
+            {
+                "event": "left",
+                "job": job.job_id,
+                "node": job.node,
+                "request_id": request.request_id,
+            }
+        )
 
 
 def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for each kind
@@ -61,7 +74,7 @@ def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for ea
         case ToolStarted(step) | ToolFinished(step):
             return {"event": "tool", **step_object(step)}
         case ToolProgress():
-            return progress_object(event)
+            return progress_object(event.job_id, event.node, event.event, event.call_id)
         case ConsentQuestion():
             return {
                 "event": "consent",
@@ -76,20 +89,21 @@ def event_object(event: Shown) -> dict[str, Any]:  # noqa: PLR0911  # one for ea
             return answer_object(event)
 
 
-def progress_object(progress: ToolProgress) -> dict[str, Any]:
-    """How far a job is, as `--json` prints it; a missing number is null."""
-    said = progress.event
+def progress_object(job: JobId, node: str, said: JobEvent, call: str | None) -> dict[str, Any]:
+    """What a node said of a job, as `--json` prints it; a number that is not known is null."""
     far = said.progress
     return {
         "event": "progress",
-        "job": progress.job_id,
-        "call": progress.call_id,
-        "node": progress.node,
+        "job": job,
+        "call": call,
+        "node": node,
         "state": said.state.value,
         "done": far.done if far else None,
         "total": far.total if far and far.total else None,
         "unit": far.unit if far else "",
         "note": said.note or (far.note if far else ""),
+        "approval_id": said.approval_id,
+        "at": said.at,
         "seq": said.seq,
     }
 

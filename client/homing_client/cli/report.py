@@ -11,8 +11,11 @@ from homing_agent.events import (
     TextDelta,
     ThinkingDelta,
     ToolFinished,
+    ToolProgress,
+    ToolStarted,
 )
 from homing_agent.request import REFUSED
+from homing_agent.runtime.job_words import short_job
 from homing_core.labels import clean_label
 from homing_core.tools import Place
 
@@ -24,9 +27,12 @@ from homing_client.cli.console import (
     somebody_watches,
     write_answer,
 )
+from homing_client.cli.request_jobs import RequestJobs, again
 
 if TYPE_CHECKING:
-    from homing_agent.request import ToolStep
+    from collections.abc import Callable
+
+    from homing_agent.request import AskInput, ToolStep
 
     from homing_client.sessions import Shown
 
@@ -50,6 +56,14 @@ class Reporter(Protocol):
         """The person ended the request."""
         ...
 
+    def left(self, job: ToolProgress, request: AskInput) -> None:
+        """The person left while a job of the request runs; both go on."""
+        ...
+
+
+def _plain(words: str) -> str:
+    return f"homing {words}"
+
 
 class TextReporter:
     """The answer on standard output, everything around it on standard error.
@@ -58,9 +72,16 @@ class TextReporter:
         explain: whether to show what the routing decision saw.
         quiet: whether to leave out everything but the answer. Unless a person watches, it is then
             printed only when it is whole: a script must not get the start of another.
+        command: a command that reaches the same phone, from its words.
     """
 
-    def __init__(self, *, explain: bool = False, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        explain: bool = False,
+        quiet: bool = False,
+        command: Callable[[str], str] = _plain,
+    ) -> None:
         """Nothing is shown yet."""
         self._explain = explain
         self._quiet = quiet
@@ -71,10 +92,18 @@ class TextReporter:
         self._open_line = False
         self._broke = False
         self._thinking = False
+        self._command = command
+        self._jobs = RequestJobs(command)
 
     def show(self, event: Shown) -> None:
         """Print one event."""
+        if isinstance(event, ToolProgress):
+            self._job(event)
+            return
+        self._jobs.hide()
         match event:
+            case ToolStarted(step):
+                self._jobs.began(step.call)
             case TextDelta(text):
                 self._end_thinking()
                 self._write(self._unrepeated(text))
@@ -94,13 +123,28 @@ class TextReporter:
 
     def start_over(self) -> None:
         """Say so; text that comes again is not printed again."""
+        self._jobs.hide()
         self._line("(the resident process was ended; going on with a new one)")
         self._before = self._before or self._told
         self._told = ""
 
     def interrupted(self) -> None:
         """Say so."""
+        self._jobs.hide()
         self._line("interrupted; the request was ended")
+
+    def left(self, job: ToolProgress, request: AskInput) -> None:
+        """Say how to come back."""
+        self._jobs.hide()
+        watch = self._command(f"jobs watch {short_job(job.job_id)}")
+        self._line(f"The job goes on at {job.node}. See it: {watch}")
+        self._line(f"The answer, when it is there: {self._command(again(request))}")
+
+    def _job(self, event: ToolProgress) -> None:
+        if not self._quiet:
+            self._end_thinking()
+            self._break()
+            self._jobs.show(event)
 
     def _unrepeated(self, text: str) -> str:
         """What of it has not been printed before the request was asked again."""
