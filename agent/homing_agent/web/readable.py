@@ -1,146 +1,117 @@
-"""What a fetched page says, as plain text."""
+"""What a fetched page or document says, as plain text.
+
+Taking it apart is the work of the process that reads documents (`homing_agent.documents`): without
+network, limited, and ended after each page. So hostile HTML never meets the daemon's memory.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
+import os
 import re
-import sys
-import unicodedata
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+import tempfile
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Final
 
-from homing_core.errors import InvalidDataError, UnavailableError
+from homing_core.errors import InvalidDataError
 from homing_core.labels import clean_label
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from homing_agent.documents.extractor import Extractor
+from homing_agent.documents.kinds import Kind
+from homing_agent.documents.limits import ReadLimits
+from homing_agent.documents.messages import Status
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from homing_agent.documents.extractor import Reader
     from homing_agent.web.fetch import Page
 
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-_TEXT: Final = frozenset(
-    {"application/json", "application/xml", "application/yaml", "application/toml"}
-)
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
+_KINDS: Final = {
+    "text/html": Kind.HTML,
+    "application/xhtml+xml": Kind.HTML,
+    "application/pdf": Kind.PDF,
+    f"{_OFFICE}.wordprocessingml.document": Kind.DOCX,
+    f"{_OFFICE}.spreadsheetml.sheet": Kind.XLSX,
+    f"{_OFFICE}.presentationml.presentation": Kind.PPTX,
+    "application/json": Kind.TEXT,
+    "application/xml": Kind.TEXT,
+    "application/yaml": Kind.TEXT,
+    "application/toml": Kind.TEXT,
+}
+_PDF: Final = b"%PDF-"
 _BEGINS_LIKE_HTML: Final = re.compile(rb"\s*(?:<!doctype html|<html|<head|<body)", re.IGNORECASE)
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-_SECONDS: Final = 30.0
-_MOST_OUTPUT: Final = 16 << 20
-_MOST_TITLE: Final = 200
-_BLANK_LINES: Final = re.compile(r"\n{3,}")
-_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_BOMS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_LIMITS: Final = ReadLimits(seconds=30, cpu_seconds=20, chars=2_000_000)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadText:
-    """What a page says.
-
-    Attributes:
-        title: one line; empty if it has none.
-        text: the rest.
-    """
-
-    title: str
-    text: str
+def page_reader() -> Reader:
+    """A reader for one page."""
+    return Extractor(_LIMITS)
 
 
-ReadHtml: TypeAlias = "Callable[[bytes, str], Awaitable[ReadText]]"
-"""Takes HTML and its charset (empty if unknown) apart, in another process."""
-
-
-async def read_page(page: Page, read_html: ReadHtml) -> ReadText:
+async def read_page(page: Page, new_reader: Callable[[], Reader] = page_reader) -> str:
     """Text of a page.
 
-    Raises:
-        InvalidDataError: it is no text, or cannot be taken apart.
-        UnavailableError: taking it apart failed.
-    """
-    kind = page.media_type
-    if kind in _HTML or (not kind and _BEGINS_LIKE_HTML.match(page.data)):
-        found = await read_html(page.data, page.charset)
-        read = ReadText(clean_label(found.title, _MOST_TITLE, ""), _tidy(found.text))
-    elif kind.startswith("text/") or kind in _TEXT or kind.endswith(("+json", "+xml")) or not kind:
-        if not kind and b"\0" in page.data[:4096]:
-            raise _no_text(page, "something without a type")
-        read = ReadText("", _tidy(_decode(page.data, page.charset)))
-    else:
-        raise _no_text(page, kind)
-    if not read.text:
-        msg = f"there is nothing to read on the page of {page.address.host}"
-        raise InvalidDataError(msg, "It may need a browser.")
-    return read
-
-
-async def read_html_apart(data: bytes, charset: str) -> ReadText:
-    """Take HTML apart in a process of its own (`readable_worker`).
+    Args:
+        page: what was fetched.
+        new_reader: makes what takes it apart.
 
     Raises:
-        InvalidDataError: it cannot be taken apart within the limits.
-        UnavailableError: the process cannot be started.
+        InvalidDataError: it is nothing that can be read, or there is no text in it.
+        UnavailableError: nothing can be read at all now.
     """
+    kind = _kind(page)
+    data = page.data if kind not in {Kind.HTML, Kind.TEXT} else _in_utf8(page)
+    reader = new_reader()
     try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            "-m",
-            "homing_agent.web.readable_worker",
-            charset,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={},
-        )
-    except OSError as error:
-        msg = "the page cannot be taken apart: no process can be started"
-        raise UnavailableError(msg, "Try again later.") from error
-    try:
-        async with asyncio.timeout(_SECONDS):
-            output, _ = await process.communicate(data)
-    except TimeoutError:
-        output = b""
+        with _file(data) as file:
+            found = await reader.read(file.fileno(), kind)
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-    found = _parsed(output)
-    if process.returncode or found is None:
-        msg = "the page cannot be taken apart: it is broken, or made to take for ever"
-        raise InvalidDataError(msg, "Open it yourself.")
-    return found
+        await asyncio.shield(reader.close())
+    text = "\n".join(chunk.text for chunk in found.chunks)
+    if not text.strip():
+        why = found.problem if found.status is not Status.EMPTY else ""
+        msg = f"there is nothing to read on the page of {page.address.host}"
+        raise InvalidDataError(f"{msg}: {why}" if why else msg, "It may need a browser.")
+    return text
 
 
-def _parsed(output: bytes) -> ReadText | None:
-    if len(output) > _MOST_OUTPUT:
-        return None
+def _kind(page: Page) -> Kind:
+    named = page.media_type
+    kind = _KINDS.get(named)
+    if kind is not None:
+        return kind
+    if not named and page.data.startswith(_PDF):
+        return Kind.PDF
+    if not named and _BEGINS_LIKE_HTML.match(page.data):
+        return Kind.HTML
+    if not named or named.startswith("text/") or named.endswith(("+json", "+xml")):
+        return Kind.TEXT
+    msg = f"{page.address.host} sends {clean_label(named)}, which is no page of text"
+    raise InvalidDataError(msg, "Open it yourself.")
+
+
+def _in_utf8(page: Page) -> bytes:
+    """The server's word on the encoding counts before the page's own, which readers find out."""
+    if not page.charset or page.data.startswith(_BOMS):
+        return page.data
     try:
-        value: object = json.loads(output)
-    except (ValueError, RecursionError):
-        return None
-    match value:
-        case {"title": str(title), "text": str(text)}:
-            return ReadText(title, text)
-        case _:
-            return None
-
-
-def _decode(data: bytes, charset: str) -> str:
-    named = next((name for bom, name in _BOMS if data.startswith(bom)), charset or "utf-8")
-    try:
-        return data.decode(named, "replace")
+        return page.data.decode(page.charset, "replace").encode("utf-8", "replace")
     except (LookupError, ValueError):  # unknown, or no encoding of whole texts
-        return data.decode("utf-8", "replace")
+        return page.data
 
 
-def _tidy(text: str) -> str:
-    kept = "".join(
-        char
-        for char in unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
-        if char in "\n\t" or unicodedata.category(char) not in _HIDDEN
-    )
-    return _BLANK_LINES.sub("\n\n", kept).strip()
-
-
-def _no_text(page: Page, kind: str) -> InvalidDataError:
-    msg = f"{page.address.host} sends {clean_label(kind)}, which is no page of text"
-    return InvalidDataError(msg, "Open it yourself.")
+@contextmanager
+def _file(data: bytes) -> Generator[IO[bytes]]:
+    """The page as an open file that has no name and, on Linux, no place on a disk."""
+    if hasattr(os, "memfd_create"):
+        file: IO[bytes] = os.fdopen(os.memfd_create("page", os.MFD_CLOEXEC), "w+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # closed below
+    with file:
+        file.write(data)
+        file.flush()
+        file.seek(0)
+        yield file

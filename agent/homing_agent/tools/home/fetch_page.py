@@ -12,14 +12,16 @@ from homing_core.tools import EffectClass, Place, ToolSpec
 from homing_agent.tool import ToolOutput
 from homing_agent.tools.arguments import text_argument
 from homing_agent.tools.base import Builtin
-from homing_agent.web.readable import read_html_apart, read_page
+from homing_agent.web.readable import page_reader, read_page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from homing_core.canonical import JsonObject
 
+    from homing_agent.documents.extractor import Reader
     from homing_agent.tool import ToolContext
     from homing_agent.web.fetch import PageFetcher
-    from homing_agent.web.readable import ReadHtml, ReadText
 
 DEFAULT_CHARS: Final = 20_000
 _MOST_URL: Final = 4096
@@ -31,7 +33,7 @@ class FetchPage(Builtin):
     Args:
         fetcher: fetches it.
         most_chars: characters of text a call gives at most.
-        read_html: takes HTML apart.
+        new_reader: makes what takes a page apart.
     """
 
     SPEC = ToolSpec(
@@ -60,12 +62,12 @@ class FetchPage(Builtin):
         self,
         fetcher: PageFetcher,
         most_chars: int = DEFAULT_CHARS,
-        read_html: ReadHtml = read_html_apart,
+        new_reader: Callable[[], Reader] = page_reader,
     ) -> None:
         """Keep them."""
         self._fetcher = fetcher
         self._most_chars = most_chars
-        self._read_html = read_html
+        self._new_reader = new_reader
 
     def preview(self, arguments: JsonObject) -> str:
         """Whom it would ask; raises where the address cannot be one that is fetched."""
@@ -81,22 +83,22 @@ class FetchPage(Builtin):
 
         page = await self._fetcher.fetch(url, progress)
         context.report(JobProgress(len(page.data), len(page.data), "bytes", "reading the page"))
-        read = await read_page(page, self._read_html)
+        text = await read_page(page, self._new_reader)
         return ToolOutput(
-            self._shown(read, str(page.address), arguments),
+            self._shown(text, str(page.address), arguments),
             trust=Trust.UNTRUSTED,
             sensitivity=Sensitivity.HOME_ONLY,
             source=page.address.host,
         )
 
-    def _shown(self, read: ReadText, address: str, arguments: JsonObject) -> str:
+    def _shown(self, text: str, address: str, arguments: JsonObject) -> str:
         given = arguments.get("start", 0)
         start = int(given) if isinstance(given, int | float) else 0
-        if start and start >= len(read.text):
-            msg = f"the page has only {len(read.text)} characters"
+        if start and start >= len(text):
+            msg = f"the page has only {len(text)} characters"
             raise InvalidDataError(msg, "Leave out start to read it from its beginning.")
-        part = read.text[start : start + self._most_chars]
-        end = start + len(part)
-        head = "\n".join(line for line in (read.title, address) if line)
-        more = f"\n\n(characters {start} to {end} of {len(read.text)})" if part != read.text else ""
-        return f"{head}\n\n{part}{more}"
+        part = text[start : start + self._most_chars]
+        more = ""
+        if part != text:
+            more = f"\n\n(characters {start} to {start + len(part)} of {len(text)})"
+        return f"{address}\n\n{part}{more}"
