@@ -11,10 +11,26 @@ _INFERENCE: Final = AccessRule(Scope.INFERENCE)
 _OWNER: Final = AccessRule(Scope.DEVICES, frozenset({DeviceRole.OWNER}))
 _OWNERS_EYES: Final = AccessRule(roles=frozenset({DeviceRole.OWNER}))
 _HOME: Final = AccessRule(Scope.INTRODUCE, frozenset({DeviceRole.PEER}))
+_JOBS: Final = AccessRule(Scope.JOBS)
+_ANSWERS: Final = AccessRule(Scope.JOBS, without_scope=frozenset({DeviceRole.OWNER}))
 _PHONE: Final = AccessRule(
     Scope.INFERENCE, frozenset({DeviceRole.OWNER, DeviceRole.MEMBER, DeviceRole.GUEST})
 )
 
+JOBS_RULES: Final[dict[str, AccessRule]] = {
+    "/homing_proto.v1.JobsService/SubmitJob": _JOBS,
+    "/homing_proto.v1.JobsService/GetJob": _JOBS,
+    "/homing_proto.v1.JobsService/ListJobs": _JOBS,
+    "/homing_proto.v1.JobsService/WatchJob": _JOBS,
+    "/homing_proto.v1.JobsService/CancelJob": _JOBS,
+    # An owner is asked about others' jobs too. Who may answer what, homing_node.jobs.rules says.
+    "/homing_proto.v1.JobsService/ListPendingApprovals": _ANSWERS,
+    "/homing_proto.v1.JobsService/AnswerApproval": _ANSWERS,
+    "/homing_proto.v1.JobsService/DownloadResult": _JOBS,
+    "/homing_proto.v1.JobsService/SettleJob": _JOBS,
+    "/homing_proto.v1.JobsService/AckResult": _JOBS,
+}
+"""Those of them that are about jobs."""
 MAIN_RULES: Final[dict[str, AccessRule]] = {
     "/homing_proto.v1.NodeService/GetNode": _ANY_PAIRED,
     "/homing_proto.v1.InferenceService/Generate": _INFERENCE,
