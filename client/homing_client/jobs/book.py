@@ -23,8 +23,9 @@ from homing_core.errors import (
 )
 from homing_core.ids import DeviceId, JobId
 from homing_core.jobs import JobState
+from homing_crypto.result_form import encode_result
 
-from homing_client.jobs.json_form import dump, failed_to_json, progress_to_json, result_to_json
+from homing_client.jobs.json_form import dump, failed_to_json, progress_to_json
 from homing_client.jobs.rows import COLUMNS, SCHEMA, VERSION, to_entry, to_row
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class JobBook:
 
     def store_result(self, job: JobId, result: JobResult, sha256: str) -> None:
         """The result is here for good; harmless repeated."""
-        self._set(job, result=dump(result_to_json(result)), sha256=sha256, fetched=1, failure=None)
+        self._set(job, result=encode_result(result), sha256=sha256, fetched=1, failure=None)
 
     def note_acked(self, job: JobId) -> None:
         """Its node knows that."""
@@ -246,20 +247,20 @@ class JobBook:
             self._db.execute("UPDATE job SET node = ? WHERE node = ?", (new, old))
             self._db.execute("UPDATE OR REPLACE allowed SET node = ? WHERE node = ?", (new, old))
 
-    def allow(self, node: DeviceId, tool: ToolSpec) -> None:
-        """The person has allowed this very tool of a node."""
+    def allow(self, tool: ToolSpec) -> None:
+        """The person has allowed this very tool of its node."""
         with _told():
             self._db.execute(
                 "INSERT OR REPLACE INTO allowed VALUES (?, ?, ?, ?)",
-                (node, tool.server, tool.name, tool.schema_hash),
+                (tool.node, tool.server, tool.name, tool.schema_hash),
             )
 
-    def allowed(self, node: DeviceId, tool: ToolSpec) -> str:
-        """Schema hash of the tool that was allowed under this name; empty if none was."""
+    def allowed(self, tool: ToolSpec) -> str:
+        """Schema hash of the tool of that node that was allowed under this name; may be empty."""
         with _told():
             row = self._db.execute(
                 "SELECT tool_hash FROM allowed WHERE node = ? AND server = ? AND name = ?",
-                (node, tool.server, tool.name),
+                (tool.node, tool.server, tool.name),
             ).fetchone()
         return "" if row is None else str(row[0])
 

@@ -28,6 +28,7 @@ class JobEntry:
         node: device id of the node that has it; follows that node's key.
         node_name: for people.
         place: `HOME` or `PEER`, as the phone's own record says.
+        certificate: the node's at that time, DER: it may seal the result before it has a new key.
         key: device id of the phone's key at that time; the result may be sealed for it.
         asked_at: when it was written down.
         tried: whether a message that hands it in may have reached the node.
@@ -50,6 +51,7 @@ class JobEntry:
     node: DeviceId
     node_name: str
     place: Place
+    certificate: bytes = field(repr=False)
     key: DeviceId
     asked_at: float
     tried: bool = False

@@ -1,10 +1,10 @@
-"""Fetching a result: sealed bytes from where they broke off, opened, kept, and then acknowledged."""
+"""Fetching a result: from where it broke off; then it is opened, kept, and acknowledged."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Protocol
 
 from homing_core.errors import (
@@ -23,6 +23,7 @@ from homing_crypto.certificates import check_certificate
 from homing_client.jobs.watching import of_status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from homing_core.clock import Clock
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from homing_client.jobs.book import JobBook
     from homing_client.jobs.entry import JobEntry
-    from homing_client.jobs.node import JobNode, Told
+    from homing_client.jobs.node import JobNode, JobNodes, Told
     from homing_client.jobs.results import ResultFolder
 
 MAX_RESULT_BYTES: Final = 4 << 30
@@ -56,24 +57,29 @@ class Opener(Protocol):
         """
         ...
 
-    def sender(self, entry: JobEntry, told: Told) -> CheckedCertificate:
-        """Whose seal is expected; raises `IntegrityError` if that cannot be believed."""
-        ...
-
 
 class Fetcher:
     """Fetches results and acknowledges them.
 
     Args:
         book: where they are kept.
+        nodes: knows the nodes' certificates.
         folder: where their bytes are kept.
         opener: opens them.
         clock: wall time.
     """
 
-    def __init__(self, book: JobBook, folder: ResultFolder, opener: Opener, clock: Clock) -> None:
+    def __init__(
+        self,
+        book: JobBook,
+        nodes: JobNodes,
+        folder: ResultFolder,
+        opener: Opener,
+        clock: Clock,
+    ) -> None:
         """Nothing was fetched yet."""
         self._book = book
+        self._nodes = nodes
         self._folder = folder
         self._opener = opener
         self._clock = clock
@@ -101,24 +107,18 @@ class Fetcher:
 
     async def ack(self, node: JobNode, entry: JobEntry) -> None:
         """Tell the node that the result is here for good."""
-        try:
+        with contextlib.suppress(NotFoundError):  # it has forgotten the job: that was the point
             await node.ack(entry.id, entry.sha256)
-        except NotFoundError:  # it has forgotten the job: that was the point
-            pass
         self._book.note_acked(entry.id)
         await asyncio.to_thread(self._folder.drop_part, entry.id)
 
     async def _fetch(self, node: JobNode, entry: JobEntry, told: Told) -> None:
         try:
             await self._download(node, entry, told.status.result_bytes)
-            sender = self._opener.sender(entry, told)
+            sender = sender_of(told, await self._known_as(entry))
 
             def opened(sealed: Path, folder: Path) -> tuple[JobResult, str]:
-                result, sha256 = self._opener(entry, sender, sealed, folder)
-                if result.job_id != entry.id:
-                    msg = "the node sent another job's result"
-                    raise IntegrityError(msg)
-                return result, sha256
+                return self._opener(entry, sender, sealed, folder)
 
             result, sha256 = await asyncio.to_thread(self._folder.open, entry.id, opened)
         except (IntegrityError, InvalidDataError) as error:
@@ -140,7 +140,7 @@ class Fetcher:
             await asyncio.to_thread(self._folder.drop_part, job)
             offset = 0
         if offset < total:
-            async with aclosing(node.download(job, offset)) as pieces:
+            async with contextlib.aclosing(node.download(job, offset)) as pieces:
                 async for piece in pieces:
                     if piece.total != total or not piece.data:
                         msg = "the node's result has another length than it said"
@@ -152,6 +152,11 @@ class Fetcher:
         if offset < total:
             msg = "the result broke off"
             raise UnavailableError(msg, "The rest is fetched when the node answers again.")
+
+    async def _known_as(self, entry: JobEntry) -> tuple[CheckedCertificate, ...]:
+        """Certificates of the job's node: its present one, and that of when the job was asked."""
+        present = [n.certificate_der for n in await self._nodes.known() if n.id == entry.node]
+        return tuple(map(check_certificate, (*present, entry.certificate)))
 
     def _give_up(self, entry: JobEntry, error: HomingError) -> None:
         self._book.note_failed(entry.id, Failed.from_error(error), self._clock.now())
@@ -170,23 +175,26 @@ def without_result(entry: JobEntry, status: JobStatus) -> HomingError:
     return NotFoundError(msg, "Results are kept for a while only. Run it again.")
 
 
-def sender_of(told: Told, node_certificate: CheckedCertificate) -> CheckedCertificate:
+def sender_of(told: Told, node: Sequence[CheckedCertificate]) -> CheckedCertificate:
     """Whose seal is expected on a result.
 
-    It is the node's, or that of another daemon for which the node vouches by its certificate, over
-    the connection on which it has proven its key.
+    It is the node's, by its present key or the one of when the job was asked, or that of another
+    daemon for which the node vouches over the connection on which it has proven its key.
 
     Args:
         told: what the node said.
-        node_certificate: the node's, as the phone knows it.
+        node: the node's certificates, as the phone knows them, the present one first.
 
     Raises:
         IntegrityError: what the node said does not fit together.
         InvalidDataError: the certificate is malformed.
     """
     sealed_by = told.status.sealed_by
-    if sealed_by in {"", node_certificate.device_id}:
-        return node_certificate
+    if not sealed_by:
+        return node[0]
+    for known in node:
+        if known.device_id == sealed_by:
+            return known
     if told.sealer_certificate:
         other = check_certificate(told.sealer_certificate)
         if other.device_id == sealed_by:

@@ -19,10 +19,9 @@ from homing_core.ids import (
     ToolCallId,
     parse_approval_id,
     parse_device_id,
-    parse_job_id,
     parse_request_id,
 )
-from homing_core.jobs import JobProgress, JobResult, ResultFile
+from homing_core.jobs import JobProgress
 from homing_core.provenance import Sensitivity, Trust
 from homing_core.tools import EffectClass, Place, ToolCall, ToolSpec, Topic
 
@@ -194,40 +193,6 @@ def progress_from_json(fields: Fields) -> JobProgress:
     """How far it is; raises `HomingError`."""
     return JobProgress(
         fields.number("done"), fields.number("total"), fields.text("unit"), fields.text("note")
-    )
-
-
-def result_to_json(result: JobResult) -> JsonObject:
-    """What came of it."""
-    return {
-        "job_id": result.job_id,
-        "content": result.content,
-        "say": result.say,
-        "is_error": result.is_error,
-        "trust": result.trust.value,
-        "sensitivity": result.sensitivity.value,
-        "source": result.source,
-        "files": [
-            {"name": file.name, "media_type": file.media_type, "size_bytes": file.size_bytes}
-            for file in result.files
-        ],
-    }
-
-
-def result_from_json(fields: Fields) -> JobResult:
-    """What came of it; raises `HomingError` or `ValueError`."""
-    return JobResult(
-        parse_job_id(fields.text("job_id")),
-        fields.text("content"),
-        fields.text("say"),
-        fields.flag("is_error"),
-        fields.member(Trust, "trust"),
-        fields.member(Sensitivity, "sensitivity"),
-        fields.text("source"),
-        tuple(
-            ResultFile(file.text("name"), file.text("media_type"), file.whole("size_bytes"))
-            for file in fields.each("files")
-        ),
     )
 
 

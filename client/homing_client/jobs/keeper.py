@@ -2,9 +2,9 @@
 
     written down → handed in → followed to its end → result fetched → acknowledged
 
-Each step leaves its mark in the book before the next begins, so an errand that is ended anywhere, by
-a kill too, goes on from there when the process is back. Where a node is away, an errand waits, and
-goes on as soon as that node has proven itself.
+Each step leaves its mark in the book before the next begins, so an errand that is ended anywhere,
+by a kill too, goes on from there when the process is back. Where a node is away, an errand waits,
+and goes on as soon as that node has proven itself.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
-from homing_core.errors import HomingError, NotFoundError, UnavailableError
+from homing_core.errors import HomingError, NotFoundError, UnavailableError, UnpairedError
 from homing_core.generation import Failed
-from homing_core.jobs import JobEvent
 
 from homing_client.jobs.handing_in import hand_in
 from homing_client.jobs.news import News
@@ -28,6 +27,7 @@ from homing_client.jobs.watching import events_of, of_status
 if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId, JobId
+    from homing_core.jobs import JobEvent
 
     from homing_client.jobs.book import JobBook
     from homing_client.jobs.entry import JobEntry
@@ -130,10 +130,10 @@ class JobKeeper:
                 before = self._book.get(job)
                 if before.settled:
                     return
-                await self._step(before)
+                polled = await self._step(before)
                 self._errors.pop(job, None)
                 self.news.tell()
-                if self._book.get(job) != before:
+                if polled or self._book.get(job) != before:
                     pauses.clear()
                     continue
                 msg = f"{before.node_name} says nothing new of the job"
@@ -146,14 +146,14 @@ class JobKeeper:
                 error = problem
             self._errors[job] = error
             self.news.tell()
-            await self._pause(before.node, pauses.next_s(error), error)
+            await self.pause(before.node, pauses.next_s(error), error)
 
-    async def _step(self, entry: JobEntry) -> None:
-        """Do the next thing that is left to do."""
+    async def _step(self, entry: JobEntry) -> bool:
+        """Do the next thing that is left to do; whether it is in order that nothing has changed."""
         job, now = entry.id, self._clock.now
         if entry.cancel_wanted and not entry.tried:
             self._book.note_cancelled(job, now())
-            return
+            return False
         try:
             node = await self._nodes.open(entry.node, REACH_S)
             if not entry.submitted:
@@ -163,7 +163,7 @@ class JobKeeper:
                 self._book.want_cancel(job, wanted=False)
                 self._book.note_event(job, of_status(told.status), now())
             elif not entry.state.final:
-                await self._follow(node, entry)
+                return await self._follow(node, entry)
             elif not entry.fetched:
                 await self._fetcher.fetch(node, entry)
             else:
@@ -173,16 +173,22 @@ class JobKeeper:
             self._book.note_failed(job, Failed.from_error(error), now())
             if entry.result is not None:
                 self._book.note_acked(job)
+        except UnpairedError as error:
+            if entry.submitted:  # a peer may take its home's word again
+                raise
+            self._book.note_failed(job, Failed.from_error(error), now())
+        return False
 
-    async def _follow(self, node: JobNode, entry: JobEntry) -> None:
-        if self._streams.locked():
-            told = await node.status(entry.id)
-            self._book.note_event(entry.id, of_status(told.status), self._clock.now())
-            if not told.status.state.final:
-                await asyncio.sleep(POLL_S)
-            return
-        async with self._streams:
-            await self._stream(node, entry)
+    async def _follow(self, node: JobNode, entry: JobEntry) -> bool:
+        if not self._streams.locked():
+            async with self._streams:
+                await self._stream(node, entry)
+            return False
+        told = await node.status(entry.id)
+        self._book.note_event(entry.id, of_status(told.status), self._clock.now())
+        if not told.status.state.final:
+            await asyncio.sleep(POLL_S)
+        return True
 
     async def _stream(self, node: JobNode, entry: JobEntry) -> None:
         unwritten: JobEvent | None = None
@@ -204,7 +210,7 @@ class JobKeeper:
         self._errors.pop(job, None)
         self.news.tell()
 
-    async def _pause(self, node: DeviceId, pause_s: float, error: HomingError) -> None:
+    async def pause(self, node: DeviceId, pause_s: float, error: HomingError) -> None:
         """Wait; where the node was away, until it has proven itself at the latest."""
         least = min(pause_s, LEAST_S)
         await asyncio.sleep(least)

@@ -9,6 +9,7 @@ from homing_core.errors import HomingError
 from homing_core.ids import DeviceId, JobId
 from homing_core.jobs import JobState
 from homing_core.tools import Place
+from homing_crypto.result_form import decode_result, encode_result
 
 from homing_client.jobs.entry import JobEntry
 from homing_client.jobs.json_form import (
@@ -20,21 +21,20 @@ from homing_client.jobs.json_form import (
     load,
     progress_from_json,
     progress_to_json,
-    result_from_json,
-    result_to_json,
     unreadable,
 )
 
-Value: TypeAlias = "str | float | None"
+Value: TypeAlias = "str | float | bytes | None"
 VERSION: Final = 1
 SCHEMA: Final = """
 CREATE TABLE job (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, request_id TEXT NOT NULL,
   tool_hash TEXT NOT NULL, argument_hash TEXT NOT NULL, asked TEXT NOT NULL,
-  node TEXT NOT NULL, node_name TEXT NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL,
+  node TEXT NOT NULL, node_name TEXT NOT NULL, place TEXT NOT NULL,
+  certificate BLOB NOT NULL, key TEXT NOT NULL,
   asked_at REAL NOT NULL, tried INTEGER NOT NULL, submitted INTEGER NOT NULL, state TEXT NOT NULL,
   last_seq INTEGER NOT NULL, progress TEXT, note TEXT NOT NULL, ended_at REAL NOT NULL,
-  failure TEXT, cancel_wanted INTEGER NOT NULL, fetched INTEGER NOT NULL, result TEXT,
+  failure TEXT, cancel_wanted INTEGER NOT NULL, fetched INTEGER NOT NULL, result BLOB,
   sha256 TEXT NOT NULL, acked INTEGER NOT NULL,
   UNIQUE (request_id, tool_hash, argument_hash)
 );
@@ -44,8 +44,9 @@ CREATE TABLE allowed (
 ) WITHOUT ROWID;
 """
 COLUMNS: Final = (
-    "id, asked, node, node_name, place, key, asked_at, tried, submitted, state, last_seq, "
-    "progress, note, ended_at, failure, cancel_wanted, fetched, result, sha256, acked"
+    "id, asked, node, node_name, place, certificate, key, asked_at, tried, "
+    "submitted, state, last_seq, progress, note, ended_at, failure, cancel_wanted, "
+    "fetched, result, sha256, acked"
 )
 
 
@@ -58,6 +59,7 @@ def to_row(entry: JobEntry) -> tuple[Value, ...]:
         entry.node,
         entry.node_name,
         entry.place.value,
+        entry.certificate,
         entry.key,
         entry.asked_at,
         entry.tried,
@@ -70,7 +72,7 @@ def to_row(entry: JobEntry) -> tuple[Value, ...]:
         None if failure is None else dump(failed_to_json(failure)),
         entry.cancel_wanted,
         entry.fetched,
-        None if result is None else dump(result_to_json(result)),
+        None if result is None else encode_result(result),
         entry.sha256,
         entry.acked,
     )
@@ -85,7 +87,7 @@ def to_entry(row: tuple[Value, ...]) -> JobEntry:
 
 
 def _read(row: tuple[Value, ...]) -> JobEntry:
-    job, asked, node, name, place, key, at, tried, submitted, state, seq, *rest = row
+    job, asked, node, name, place, certificate, key, at, tried, submitted, state, seq, *rest = row
     progress, note, ended, failure, cancel, fetched, result, sha256, acked = rest
     what = load(_text(asked), asked_from_json)
     return JobEntry(
@@ -94,6 +96,7 @@ def _read(row: tuple[Value, ...]) -> JobEntry:
         node=DeviceId(_text(node)),
         node_name=_text(name),
         place=Place(place),
+        certificate=_bytes(certificate),
         key=DeviceId(_text(key)),
         asked_at=_number(at),
         tried=bool(tried),
@@ -106,7 +109,7 @@ def _read(row: tuple[Value, ...]) -> JobEntry:
         failure=None if failure is None else load(_text(failure), failed_from_json),
         cancel_wanted=bool(cancel),
         fetched=bool(fetched),
-        result=None if result is None else load(_text(result), result_from_json),
+        result=None if result is None else decode_result(_bytes(result)),
         sha256=_text(sha256),
         acked=bool(acked),
     )
@@ -120,5 +123,11 @@ def _text(value: Value) -> str:
 
 def _number(value: Value) -> float:
     if not isinstance(value, int | float):
+        raise unreadable()
+    return value
+
+
+def _bytes(value: Value) -> bytes:
+    if not isinstance(value, bytes):
         raise unreadable()
     return value
