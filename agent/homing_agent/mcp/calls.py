@@ -1,0 +1,262 @@
+"""One call of a server's tool, from its arguments to its output."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import mcp_types as types
+from homing_core.errors import RefusedError, UnavailableError
+from homing_core.jobs import JobProgress
+from homing_core.labels import clean_label
+from homing_core.tools import EffectClass
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter, ValidationError
+
+from homing_agent.mcp.content import clean_text, to_output
+from homing_agent.tool import ToolOutput, UnknownOutcomeError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from homing_core.canonical import JsonObject
+
+    from homing_agent.mcp.connection import Connection
+    from homing_agent.mcp.definitions import Definition
+    from homing_agent.mcp.server import McpServer
+    from homing_agent.tool import ToolContext
+
+_LONGEST_SECONDS: Final = 24 * 3600.0
+_ERROR_CHARS: Final = 2000
+_POLL_SECONDS: Final = (0.05, 30.0)
+_DEFAULT_POLL_SECONDS: Final = 2.0
+_TASK_HOURS: Final = 24
+_TASK: Final = "mcp_task"
+_RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
+_SDK_LOST: Final = ("Connection closed", "SSE stream")
+_SDK_HTTP_FAILED: Final = "Server returned an error response"
+_SDK_SESSION_GONE: Final = "Session terminated"
+
+
+class _SessionGoneError(Exception):
+    """The server does not know the session any more, so it did nothing."""
+
+
+async def call_tool(
+    server: McpServer, definition: Definition, arguments: JsonObject, context: ToolContext
+) -> ToolOutput:
+    """Make a call; see `homing_agent.tool.Tool.run`."""
+    for again in (True, False):
+        connection = await server.ready()
+        if not server.offers(definition):
+            msg = f"{server.name} no longer offers {clean_label(definition.name)} as it was allowed"
+            raise RefusedError(msg, "See homing-node tools, and allow it there.")
+        try:
+            with server.calling():
+                return await _Call(server, connection, definition, context).make(arguments)
+        except _SessionGoneError:
+            server.lose(connection, "its session had ended")
+            if not again:
+                break
+            await connection.closed.wait()
+    msg = f"{server.name} ends its sessions at once"
+    raise UnavailableError(msg, "Try again later.")
+
+
+class _Call:
+    """One attempt."""
+
+    def __init__(
+        self,
+        server: McpServer,
+        connection: Connection,
+        definition: Definition,
+        context: ToolContext,
+    ) -> None:
+        self._server = server
+        self._connection = connection
+        self._definition = definition
+        self._context = context
+        self._words = server.words
+        self._heard: Callable[[], None] = _nothing
+        self._task = ""
+
+    async def make(self, arguments: JsonObject) -> ToolOutput:
+        ask = self._by_task if self._definition.task else self._directly
+        try:
+            result = await self._in_time(lambda: ask(dict(arguments)))
+        except asyncio.CancelledError:
+            await self._give_up()
+            raise
+        except TimeoutError:
+            await self._give_up()
+            self._unknown("gave no answer and no word of progress in time")
+        except MCPError as error:
+            return self._refused(error)
+        except (ValidationError, RecursionError):
+            self._unknown("answered in a form that cannot be read")
+        if isinstance(result, types.InputRequiredResult):
+            text = "The tool asks for further input while it runs, which is not given here."
+            return ToolOutput(text, source=self._source, is_error=True)
+        return await asyncio.to_thread(
+            to_output, result, self._words, self._context.folder, self._source
+        )
+
+    @property
+    def _source(self) -> str:
+        return f"{self._server.name}: {clean_label(self._definition.name)}"
+
+    @property
+    def _repeatable(self) -> bool:
+        name = self._definition.name
+        reads = {EffectClass.READ, EffectClass.READ_NETWORK}
+        return self._words.is_idempotent(name) or self._words.effect_of(name) in reads
+
+    async def _in_time(
+        self, ask: Callable[[], Awaitable[types.CallToolResult | types.InputRequiredResult]]
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Within the time without an answer, which starts anew with each word of progress."""
+        loop = asyncio.get_running_loop()
+        last = loop.time() + _LONGEST_SECONDS
+        async with asyncio.timeout(self._words.timeout_seconds) as limit:
+
+            def heard() -> None:
+                if not limit.expired():
+                    limit.reschedule(min(last, loop.time() + self._words.timeout_seconds))
+
+            self._heard = heard
+            try:
+                return await ask()
+            finally:
+                self._heard = _nothing
+
+    async def _directly(
+        self, arguments: dict[str, Any]
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        # Not `call_tool` of the SDK: it would run the server's own patterns over the answer, and a
+        # pattern can be made to take for ever.
+        params = types.CallToolRequestParams(name=self._definition.name, arguments=arguments)
+        return await self._connection.session.send_request(
+            types.CallToolRequest(params=params), _RESULT, progress_callback=self._progress
+        )
+
+    async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
+        self._heard()
+        self._context.report(
+            JobProgress(
+                done=_finite(progress),
+                total=_finite(total or 0),
+                note=clean_label(message or "", 200, ""),
+            )
+        )
+
+    async def _by_task(self, arguments: dict[str, Any]) -> types.CallToolResult:
+        """As a task of the server (MCP 2025-11-25): begin, ask how it goes, fetch what came of it.
+
+        Its id is kept, so a job that goes on after a restart finds a task that still runs.
+        """
+        session = self._connection.session
+        task = await self._kept_task() or await self._new_task(arguments)
+        self._task = task.task_id
+        note = ""
+        while task.status in {"working", "input_required"}:
+            if task.status == "input_required":
+                # Its question comes as a request of the server, which is refused.
+                await self._cancel_task()
+                raise MCPError(types.INVALID_REQUEST, "it asks for further input, not given here")
+            await asyncio.sleep(_poll_seconds(task.poll_interval))
+            get = types.GetTaskRequest(params=types.GetTaskRequestParams(task_id=self._task))
+            task = await session.send_request(get, types.GetTaskResult)
+            self._heard()
+            said = clean_label(task.status_message or "", 200, "")
+            if said and said != note:
+                note = said
+                self._context.report(JobProgress(0, 0, note=said))
+        if task.status == "cancelled":
+            raise MCPError(types.INVALID_REQUEST, "the server cancelled it")
+        params = types.GetTaskPayloadRequestParams(task_id=self._task)
+        return await session.send_request(
+            types.GetTaskPayloadRequest(params=params), types.CallToolResult
+        )
+
+    async def _kept_task(self) -> types.GetTaskResult | None:
+        kept = self._context.notebook.get(_TASK)
+        if not isinstance(kept, str):
+            return None
+        get = types.GetTaskRequest(params=types.GetTaskRequestParams(task_id=kept))
+        try:
+            return await self._connection.session.send_request(get, types.GetTaskResult)
+        except MCPError:
+            if self._connection.transport.ended.is_set():
+                raise
+            return None
+
+    async def _new_task(self, arguments: dict[str, Any]) -> types.Task:
+        # The SDK's session takes no task for an answer to a call; its dispatcher takes anything.
+        raw = await self._connection.dispatcher.send_raw_request(
+            "tools/call",
+            {
+                "name": self._definition.name,
+                "arguments": arguments,
+                "task": {"ttl": _TASK_HOURS * 3600 * 1000},
+            },
+            {"on_progress": self._progress},
+        )
+        task = types.CreateTaskResult.model_validate(raw, by_name=False).task
+        await self._context.notebook.put(_TASK, task.task_id)
+        return task
+
+    async def _cancel_task(self) -> None:
+        cancel = types.CancelTaskRequest(params=types.CancelTaskRequestParams(task_id=self._task))
+        await self._connection.session.send_request(cancel, types.CancelTaskResult)
+
+    async def _give_up(self) -> None:
+        """The SDK has told the server; see to it that this was read, whoever waits or not."""
+        ending = asyncio.ensure_future(self._really_end())
+        await asyncio.shield(ending)
+
+    async def _really_end(self) -> None:
+        if self._task:
+            try:
+                async with asyncio.timeout(self._server.timing.cancel):
+                    await self._cancel_task()
+            except (MCPError, TimeoutError, ValidationError):
+                pass  # the ping says whether it still listens
+        await self._server.settle(self._connection)
+
+    def _refused(self, error: MCPError) -> ToolOutput:
+        """An error in MCP's own form. Its text is the server's: untrusted, as any output."""
+        if error.code == types.INVALID_REQUEST and error.message == _SDK_SESSION_GONE:
+            raise _SessionGoneError from error
+        lost = error.code == types.CONNECTION_CLOSED and (
+            self._connection.transport.ended.is_set() or error.message.startswith(_SDK_LOST)
+        )
+        if lost:
+            self._unknown("went away during the call")
+        if error.code == types.INTERNAL_ERROR and error.message == _SDK_HTTP_FAILED:
+            self._unknown("failed without saying what it did")
+        text = clean_text(error.message)[:_ERROR_CHARS]
+        return ToolOutput(f"The tool failed: {text}", source=self._source, is_error=True)
+
+    def _unknown(self, what: str) -> NoReturn:
+        """The call has no answer: harmless if it may be made again."""
+        msg = f"the MCP server {self._server.name} {what}"
+        if self._repeatable:
+            raise UnavailableError(msg, "Try again; nothing is done twice by that.")
+        raise UnknownOutcomeError(msg, "Look whether it happened before you try again.")
+
+
+def _poll_seconds(asked_ms: int | None) -> float:
+    low, high = _POLL_SECONDS
+    return _DEFAULT_POLL_SECONDS if asked_ms is None else min(high, max(low, asked_ms / 1000))
+
+
+def _finite(number: float) -> float:
+    return number if math.isfinite(number) and number >= 0 else 0.0
+
+
+def _nothing() -> None:
+    """Nobody waits."""

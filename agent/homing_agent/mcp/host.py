@@ -1,0 +1,315 @@
+"""All MCP servers of this device, and the tools of theirs that the operator has allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Final
+
+from homing_core.errors import HomingError, NotFoundError, UnavailableError
+from homing_core.labels import clean_label
+from homing_core.tools import Place
+
+from homing_agent.mcp.backoff import Timing
+from homing_agent.mcp.config import HttpServer
+from homing_agent.mcp.consent import ConsentBook
+from homing_agent.mcp.guard import MessageLimits
+from homing_agent.mcp.leftover import Leftovers
+from homing_agent.mcp.status import NotOffered, ServerState, ServerStatus, Withheld
+from homing_agent.mcp.tools import McpTool
+from homing_agent.mcp.words import words_for
+from homing_agent.runtime.logs import get_logger
+from homing_agent.runtime.paths import make_private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from homing_core.canonical import JsonObject
+
+    from homing_agent.mcp.config import ServerConfig
+    from homing_agent.mcp.consent import Allowed
+    from homing_agent.mcp.definitions import Definition
+    from homing_agent.mcp.server import McpServer
+    from homing_agent.mcp.words import ServerWords
+    from homing_agent.tool import ToolContext, ToolOutput
+
+_log = get_logger(__name__)
+_NO_SDK: Final = "MCP is not installed here; install it with: pip install 'homing[mcp]'"
+
+
+def _nobody() -> None:
+    """Nobody listens."""
+
+
+class McpHost:
+    """Runs the servers and offers their tools.
+
+    Args:
+        servers: as the configuration lists them.
+        words: what the operator says of each, by name.
+        folder: `DATA_DIR/mcp`: consent and working directories; made if need be.
+        place: where the tools run: `HOME` on a node, `PHONE` on a phone.
+        reserved: names that no tool may get.
+        environ: this process's environment; None takes the real one.
+        timing: how long things may take.
+        limits: what a server may send.
+    """
+
+    def __init__(  # noqa: PLR0913  # all but the first three have defaults
+        self,
+        servers: Sequence[ServerConfig],
+        words: Mapping[str, ServerWords],
+        folder: Path,
+        *,
+        place: Place = Place.HOME,
+        reserved: Iterable[str] = (),
+        environ: Mapping[str, str] | None = None,
+        timing: Timing | None = None,
+        limits: MessageLimits | None = None,
+    ) -> None:
+        """Nothing is started before `start`."""
+        self.on_change: Callable[[], None] = _nobody
+        """Called when the tools, or the state of a server, may have changed."""
+        self._configs = {server.name: server for server in servers}
+        self._words = words
+        self._folder = folder
+        self._place = place
+        self._environ = dict(os.environ if environ is None else environ)
+        self._timing = timing or Timing()
+        self._limits = limits or MessageLimits()
+        self._book = ConsentBook(folder / "allowed.json", reserved)
+        self._offers: dict[str, tuple[Definition, ...]] = {}
+        self._tools: dict[tuple[str, str], McpTool] = {}
+        self._servers: dict[str, McpServer] = {}
+        self._leftovers = Leftovers()
+        self._loading: asyncio.Task[None] | None = None
+        self._loaded = asyncio.Event()
+        self._trouble = ""
+        self._writing = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Bring the servers up in the background; returns at once, and never fails.
+
+        Tools that were allowed before are there when this returns; a call waits for its server.
+        """
+        if not self._configs or self._loading is not None:
+            return
+        try:
+            make_private(self._folder)
+            self._book.load()
+        except HomingError as error:
+            self._trouble = error.what
+            _log.warning("mcp.consent", what=error.what, hint=error.hint)
+        self._renew()
+        self._loading = asyncio.create_task(self._load(), name="mcp load")
+
+    async def close(self) -> None:
+        """End all servers and everything that they started."""
+        loading, self._loading = self._loading, None
+        if loading is not None:
+            loading.cancel()
+            await asyncio.wait({loading})
+        await asyncio.gather(*(server.close() for server in self._servers.values()))
+        await asyncio.to_thread(self._leftovers.close)
+
+    def tools(self) -> tuple[McpTool, ...]:
+        """The tools that the operator has allowed, in a stable order.
+
+        They include those of servers that are not up just now; see `Tool.unavailable`.
+        """
+        return tuple(self._tools.values())
+
+    def find(self, server: str, name: str) -> McpTool | None:
+        """A tool by the name that a model knows it by; None if none is allowed."""
+        return self._tools.get((server, name))
+
+    def withheld(self) -> tuple[Withheld, ...]:
+        """Tools that are new or have changed, and wait for the operator's word."""
+        found: list[Withheld] = []
+        for name, offers in self._offers.items():
+            known = {allowed.definition.name: allowed.definition for allowed in self._known(name)}
+            for offer in offers:
+                before = known.get(offer.name)
+                if not self._wanted(name, offer) or (before and before.hash == offer.hash):
+                    continue
+                said = before.description if before else ""
+                found.append(
+                    Withheld(name, offer.name, before is not None, offer.description, said)
+                )
+        return tuple(found)
+
+    async def allow(self, server: str, tool: str | None = None) -> tuple[str, ...]:
+        """The operator's word: allow what a server offers now.
+
+        Args:
+            server: its name.
+            tool: one of its tools, by the server's own name or the model's; None for all.
+
+        Returns:
+            The server's own names of the tools that were withheld and now are not.
+
+        Raises:
+            NotFoundError: no such server or tool waits.
+            UnavailableError: it cannot be written down.
+        """
+        if server not in self._configs:
+            msg = f"there is no MCP server {clean_label(server)}"
+            raise NotFoundError(msg, f"The servers are: {', '.join(self._configs) or 'none'}.")
+        names = {allowed.definition.name: allowed.name for allowed in self._known(server)}
+        waiting = {
+            each.name
+            for each in self.withheld()
+            if each.server == server and tool in {None, each.name, names.get(each.name)}
+        }
+        if not waiting:
+            which = f"{server}.{clean_label(tool)}" if tool else server
+            msg = f"nothing of {which} waits for your word"
+            raise NotFoundError(msg, "See what does with: homing-node tools")
+        await self._consent(server, [o for o in self._offers[server] if o.name in waiting])
+        return tuple(sorted(waiting))
+
+    def retry(self, server: str) -> None:
+        """Try a server that failed again now. Raises `NotFoundError`."""
+        if server not in self._configs:
+            msg = f"there is no MCP server {clean_label(server)}"
+            raise NotFoundError(msg, f"The servers are: {', '.join(self._configs) or 'none'}.")
+        if server in self._servers:
+            self._servers[server].retry()
+
+    def status(self) -> tuple[ServerStatus, ...]:
+        """How each server is."""
+        withheld = self.withheld()
+        return tuple(self._status(name, withheld) for name in self._configs)
+
+    def _status(self, name: str, withheld: Sequence[Withheld]) -> ServerStatus:
+        server = self._servers.get(name)
+        starting = ServerState.STARTING if self._loading is not None else ServerState.STOPPED
+        failed = self._loaded.is_set() and server is None
+        idle = ServerState.STOPPED if failed else starting
+        return ServerStatus(
+            name=name,
+            kind="http" if isinstance(self._configs[name].where, HttpServer) else "stdio",
+            state=server.state if server else idle,
+            tools=tuple(t.spec.name for (owner, _), t in self._tools.items() if owner == name),
+            withheld=tuple(each.name for each in withheld if each.server == name),
+            not_offered=self._not_offered(name),
+            last_error=server.last_error if server else self._trouble,
+            failures=server.failures if server else 0,
+            protocol=server.protocol if server else "",
+        )
+
+    def _not_offered(self, name: str) -> tuple[NotOffered, ...]:
+        words = words_for(self._words, name)
+        return tuple(
+            NotOffered(
+                name,
+                clean_label(offer.name),
+                offer.problem or "the configuration leaves it out",
+            )
+            for offer in self._offers.get(name, ())
+            if offer.problem or not words.offers(offer.name)
+        )
+
+    def why_not(self, server: str, definition: Definition) -> str:
+        """See `tools.Servers.why_not`."""
+        running = self._servers.get(server)
+        if running is None:
+            return self._trouble if self._loaded.is_set() else ""
+        if running.state is ServerState.WAITING and running.failures > 1:
+            return f"its server is not there: {running.last_error}"
+        if server in self._offers and not running.offers(definition):
+            return "its server has changed or no longer offers it"
+        return ""
+
+    async def call(
+        self, server: str, definition: Definition, arguments: JsonObject, context: ToolContext
+    ) -> ToolOutput:
+        """See `tools.Servers.call`."""
+        await self._loaded.wait()
+        running = self._servers.get(server)
+        if running is None:
+            msg = self._trouble or f"the MCP server {server} is not running"
+            raise UnavailableError(msg, "Look at it with: homing-node tools")
+        from homing_agent.mcp.calls import call_tool  # noqa: PLC0415  # the SDK is there by now
+
+        return await call_tool(running, definition, arguments, context)
+
+    async def _load(self) -> None:
+        """Import the SDK beside the loop, for it takes most of a second, and start the servers."""
+        try:
+            build = await asyncio.to_thread(_import)
+        except ImportError:
+            self._trouble = _NO_SDK
+            _log.warning("mcp.missing", what=_NO_SDK)
+        else:
+            for name in self._configs:
+                self._servers[name] = build(self, name)
+            for server in self._servers.values():
+                server.start()
+        self._loaded.set()
+        self.on_change()
+
+    def build(self, kind: type[McpServer], name: str) -> McpServer:
+        """A server of a kind that has been imported."""
+        from homing_agent.mcp.server import Surroundings  # noqa: PLC0415  # as above
+
+        surroundings = Surroundings(
+            self._folder, self._leftovers, self._environ, self._timing, self._limits
+        )
+
+        async def offered(definitions: tuple[Definition, ...]) -> None:
+            await self._offered(name, definitions)
+
+        words = words_for(self._words, name)
+        return kind(self._configs[name], words, surroundings, offered, self._changed)
+
+    def _changed(self) -> None:
+        self.on_change()
+
+    async def _offered(self, name: str, definitions: tuple[Definition, ...]) -> None:
+        self._offers[name] = definitions
+        if self._book.is_new(name, self._configs[name].identity):
+            await self._consent(name, [d for d in definitions if self._wanted(name, d)])
+        self._renew()
+
+    async def _consent(self, name: str, definitions: Sequence[Definition]) -> None:
+        async with self._writing:
+            self._book.allow(name, self._configs[name].identity, definitions)
+            text = self._book.text()
+            await asyncio.to_thread(self._book.write, text)
+        self._trouble = ""
+        self._renew()
+
+    def _wanted(self, name: str, definition: Definition) -> bool:
+        return not definition.problem and words_for(self._words, name).offers(definition.name)
+
+    def _known(self, name: str) -> tuple[Allowed, ...]:
+        return self._book.tools(name, self._configs[name].identity)
+
+    def _renew(self) -> None:
+        """Make the tools anew from what is allowed; one that has not changed stays the same."""
+        fresh: dict[tuple[str, str], McpTool] = {}
+        for name in self._configs:
+            words = words_for(self._words, name)
+            for allowed in self._known(name):
+                key = (name, allowed.name)
+                if not words.offers(allowed.definition.name):
+                    continue
+                old = self._tools.get(key)
+                same = old is not None and old.definition == allowed.definition
+                fresh[key] = (
+                    old
+                    if old is not None and same
+                    else McpTool(name, allowed, words, self._place, self)
+                )
+        self._tools = fresh
+        self.on_change()
+
+
+def _import() -> Callable[[McpHost, str], McpServer]:
+    from homing_agent.mcp import calls  # noqa: PLC0415  # takes most of a second
+    from homing_agent.mcp.server import McpServer as Kind  # noqa: PLC0415  # as above
+
+    del calls
+    return lambda host, name: host.build(Kind, name)
