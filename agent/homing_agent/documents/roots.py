@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _MOST_NAME = 120
+_AROUND = re.compile(r"^(?:my|the|our)\s+|\s+(?:folder|directory)$", re.IGNORECASE)
+"""What a model likes to write around a folder's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +106,24 @@ class Roots:
             RefusedError: it lies outside, or is hidden.
             NotFoundError: there is no such folder in any root.
         """
-        wanted = folder.strip().strip("'\"")
+        wanted = folder.strip().strip("'\"`")
         if "\0" in wanted:
             raise self._refused()
+        for words in dict.fromkeys((wanted, _AROUND.sub("", wanted))):
+            place = self._find(words)
+            if place is not None:
+                return place
+        msg = "there is no such folder among those that may be read"
+        raise NotFoundError(msg, self.hint)
+
+    def _find(self, wanted: str) -> Place | None:
         places = self._absolute(wanted) if wanted.startswith(("/", "~")) else self._within(wanted)
         for place in places:
             if any(is_skipped(part) for part in place.parts) or self._is_never(place):
                 raise self._refused()
             if is_folder(place.root.path, place.parts):
                 return place
-        msg = "there is no such folder among those that may be read"
-        raise NotFoundError(msg, self.hint)
+        return None
 
     @property
     def hint(self) -> str:

@@ -35,7 +35,8 @@ def read_html(file: IO[bytes], chunker: Chunker, limits: ReadLimits) -> int:
     whole = _all_text(data[: limits.text_bytes])
     main = _main_text(data[: limits.text_bytes])
     text = main if len(main) >= _LEAST_SHARE * len(whole) else whole
-    for number, paragraph in enumerate(filter(None, map(str.strip, text.split("\n"))), 1):
+    paragraphs = [line.strip() for line in text.split("\n")]
+    for number, paragraph in enumerate((one for one in paragraphs if one), 1):
         chunker.add(paragraph, Unit.PARAGRAPH, number)
     if cut:
         raise SpentError
