@@ -79,7 +79,7 @@ class JobCipher:
         Without the job's key nobody can tell whether a guessed name is the one.
         """
         key = HKDFExpand(SHA256(), 32, _NAMES).derive(self._data_key)
-        return hmac.new(key, name.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(key, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
     def _bound(self, purpose: str) -> bytes:
         return canonical_json([_CONTEXT, self._key.account, self._key.id, purpose])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from homing_core.errors import (
     NotFoundError,
     OverloadedError,
 )
-from homing_core.jobs import JobEvent, JobState
+from homing_core.jobs import JobEvent, JobProgress, JobState
 
 from homing_node.jobs.store import Entry, JobRow, LostJobError
 
@@ -215,7 +216,7 @@ def ended(row: JobRow, ending: Ending, size: int, sha256: str) -> tuple[JobRow, 
     return replace(
         after,
         progress=progress,
-        summary=ending.summary,
+        summary=clean(ending.summary),
         ended_at=ending.entry.at,
         result_bytes=size,
         result_sha256=sha256,
@@ -262,14 +263,33 @@ def expired(row: JobRow) -> JobRow:
 
 def _after(row: JobRow, entry: Entry) -> tuple[JobRow, JobEvent]:
     event = JobEvent(
-        row.last_seq + 1, entry.at, entry.state, entry.progress, entry.approval_id, entry.note
+        row.last_seq + 1,
+        entry.at,
+        entry.state,
+        None if entry.progress is None else _kept_progress(entry.progress),
+        entry.approval_id,
+        clean(entry.note),
     )
     kept = entry.state is JobState.RUNNING
     return replace(
         row,
         state=entry.state,
         last_seq=event.seq,
-        progress=entry.progress or row.progress,
+        progress=event.progress or row.progress,
         runner=row.runner if kept else "",
         lease_until=row.lease_until if kept else 0.0,
     ), event
+
+
+def clean(text: str) -> str:
+    """A text that every database takes: no zero character, no half of a surrogate pair."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def _kept_progress(progress: JobProgress) -> JobProgress:
+    return JobProgress(
+        progress.done if math.isfinite(progress.done) else 0.0,
+        progress.total if math.isfinite(progress.total) else 0.0,
+        clean(progress.unit),
+        clean(progress.note),
+    )
