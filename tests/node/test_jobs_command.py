@@ -1,0 +1,230 @@
+"""`homing-node jobs`, against the local service in front of a fake that a test moves by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import grpc.aio
+import pytest
+from homing_agent.runtime.localsocket import add_local_port
+from homing_agent.runtime.paths import prepare_data_dir, program_paths
+from homing_core.access import DeviceRole
+from homing_core.approvals import Verdict
+from homing_core.ids import JobId, new_approval_id, new_request_id
+from homing_core.jobs import JobProgress, JobState, PendingApproval, Settlement
+from homing_core.testing import FakeClock
+from homing_core.tools import EffectClass
+from homing_crypto.rpc_guard import RpcGuard
+from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
+from homing_node.cli import run
+from homing_node.jobs.console import JobConsole
+from homing_node.jobs.fake_desk import FakeJobs
+from homing_node.jobs.store import JobKey
+from homing_node.rpc.jobs_control import add_jobs_control
+from support.commands import Finished
+from support.home_tools import spec
+from support.jobs_wire import job_for
+from support.node_process import environment, finished
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from homing_crypto.devices import PairedDevice
+
+COUNT = spec("count", EffectClass.WRITE)
+
+
+@dataclass
+class Desk:
+    """A daemon's jobs, and its console."""
+
+    folder: Path
+    jobs: FakeJobs
+    store: MemoryTrustStore
+    capsys: pytest.CaptureFixture[str]
+
+    def phone(self, name: str = "Mum's phone") -> PairedDevice:
+        device = paired_device(throwaway_identity(), DeviceRole.GUEST, name=name)
+        return self.store.add(device)
+
+    async def job(self, device: PairedDevice, digits: str, text: str = "hi") -> JobKey:
+        """A job whose id begins like this."""
+        job = replace(job_for(COUNT, text), id=JobId(f"job-{digits.ljust(32, '0')}"))
+        await self.jobs.submit(device, job, None)
+        return JobKey(device.owner, job.id)
+
+    def ask(self, device: PairedDevice, key: JobKey, **arguments: str) -> PendingApproval:
+        """A question of a job."""
+        job = job_for(COUNT, **arguments)
+        question = PendingApproval(
+            id=new_approval_id(),
+            job_id=key.id,
+            request_id=new_request_id(),
+            step=1,
+            tool=COUNT,
+            call=job.call,
+            reason="it changes this computer",
+            preview="adds a line",
+            expires_at=2_000_000_000,
+            device=device.owner,
+            device_name=device.name,
+        )
+        self.jobs.questions.append(question)
+        return question
+
+    async def command(self, *words: str) -> Finished:
+        """`homing-node jobs`, in a thread of this process."""
+        arguments = ["jobs", *words, "--data-dir", str(self.folder)]
+        self.capsys.readouterr()
+        status = await asyncio.to_thread(run, arguments)
+        said = self.capsys.readouterr()
+        return Finished(status, said.out, said.err)
+
+    async def objects(self, *words: str) -> list[dict[str, Any]]:
+        done = await self.command(*words, "--json")
+        assert done.status == 0, done.err
+        return [json.loads(line) for line in done.out.splitlines()]
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path / "node", FakeJobs(), MemoryTrustStore(FakeClock()), capsys)
+    paths = program_paths("homing-node", "node", made.folder, environ={})
+    prepare_data_dir(paths)
+    server = grpc.aio.server(interceptors=[RpcGuard(None)])
+    add_jobs_control(JobConsole(made.jobs, made.store))(server)
+    add_local_port(server, paths)
+    await server.start()
+    yield made
+    await server.stop(0)
+
+
+async def test_it_lists_whose_jobs_run_and_how_far_they_are(desk: Desk) -> None:
+    assert "No jobs" in (await desk.command()).out
+    mum = desk.phone()
+    key = await desk.job(mum, "3f9a0c")
+    await desk.jobs.move(key, JobState.RUNNING, JobProgress(9, 20, "files"))
+    await desk.job(desk.phone("tablet"), "81d2e4")
+    out = (await desk.command()).out
+    assert "Mum's phone" in out
+    assert "45%, 9 of 20 files" in out
+    assert out.index("81d2e4") < out.index("3f9a0c"), "newest first"
+    (newest,) = await desk.objects("list", "--limit", "1")
+    assert newest["device"]["name"] == "tablet"
+    assert newest["tool"] == {"server": "scripted", "name": "count"}
+    assert newest["state"] == "queued"
+    assert "arguments" not in newest
+
+
+async def test_on_a_narrow_screen_nothing_is_cut(desk: Desk) -> None:
+    key = await desk.job(desk.phone(), "3f9a0c")
+    await desk.jobs.move(key, JobState.RUNNING, JobProgress(9, 20, "files"))
+    env = environment(desk.folder.parent, COLUMNS="40")
+    done = await finished("jobs", "--data-dir", desk.folder, env=env)
+    assert done.status == 0, done.err
+    first, second = done.out.splitlines()
+    assert first == "3f9a0c  count: runs"
+    assert "Mum's phone" in second
+    assert "45%, 9 of 20 files" in second
+
+
+async def test_it_shows_a_job_with_its_record(desk: Desk) -> None:
+    key = await desk.job(desk.phone(), "3f9a0c")
+    await desk.jobs.move(key, JobState.RUNNING, JobProgress(1, 2, "halves"), note="begun")
+    await desk.jobs.move(key, JobState.SUCCEEDED, note="two halves", result=b"x" * 1234)
+    out = (await desk.command("show", "3f9a")).out
+    for words in (key.id, "Mum's phone", "begun", "two halves", "1,234 bytes, sealed"):
+        assert words in out
+    (shown,) = await desk.objects("show", "job-3f9a0c")
+    assert [event["seq"] for event in shown["events"]] == [1, 2, 3]
+    assert shown["events"][1]["progress"]["total"] == 2
+
+
+async def test_it_ends_a_job(desk: Desk) -> None:
+    await desk.job(desk.phone(), "3f9a0c")
+    done = await desk.command("cancel", "3f9a0c")
+    assert done.out.splitlines() == ["Cancelled: 3f9a0c, count.", "Where it stands: cancelled."]
+    (again,) = await desk.objects("cancel", "3f9a0c")
+    assert (again["event"], again["state"]) == ("cancelled", "cancelled")
+
+
+async def test_what_waits_is_shown_with_all_of_its_arguments(desk: Desk) -> None:
+    mum = desk.phone()
+    key = await desk.job(mum, "3f9a0c")
+    question = desk.ask(mum, key, text="a\u202eb\x1b[2J[red]x" + "y" * 3000, other="last words")
+    await desk.jobs.move(key, JobState.WAITING_APPROVAL)
+    assert "homing-node jobs approvals" in (await desk.command()).out
+    out = (await desk.command("approvals")).out
+    for words in (
+        "scripted.count for Mum's phone",
+        "adds a line",
+        "it changes this computer",
+        "write",
+        "[red]x" + "y" * 3000,
+        "last words",
+        "a\\u202eb",
+        f"homing-node jobs approve --data-dir {desk.folder} {question.id[5:11]}",
+    ):
+        assert words in out
+    assert "\x1b" not in out
+    (shown,) = await desk.objects("approvals")
+    assert shown["arguments"] == dict(question.call.arguments)
+    assert shown["device"] == {"id": mum.owner, "name": "Mum's phone"}
+
+
+async def test_a_person_says_yes_and_no(desk: Desk) -> None:
+    mum = desk.phone()
+    first, second = await desk.job(mum, "3f9a0c"), await desk.job(mum, "81d2e4")
+    question = desk.ask(mum, first)
+    desk.ask(mum, second)
+    (answered,) = await desk.objects("approve", question.id[:12])
+    assert (answered["event"], answered["id"]) == ("approved", first.id)
+    (answered,) = await desk.objects("deny", "81d2e4")
+    assert (answered["event"], answered["id"]) == ("denied", second.id)
+    assert desk.jobs.said == [Verdict.ALLOW, Verdict.DENY]
+    assert (await desk.command("approvals")).out == "Nothing waits for a person.\n"
+    late = await desk.command("approve", "81d2e4")
+    assert late.status == 1
+    assert "no question" in late.err
+
+
+async def test_a_person_settles_what_nobody_knows(desk: Desk) -> None:
+    key = await desk.job(desk.phone(), "3f9a0c")
+    await desk.jobs.move(key, JobState.UNKNOWN_EFFECT)
+    assert "jobs settle ID --happened" in (await desk.command()).out
+    for word in ("--happened", "--run-again", "--give-up"):
+        (settled,) = await desk.objects("settle", "3f9a0c", word)
+        assert settled["event"] == "settled"
+    assert desk.jobs.said == [Settlement.HAPPENED, Settlement.RUN_AGAIN, Settlement.GIVE_UP]
+    for words in ((), ("--happened", "--give-up")):
+        done = await desk.command("settle", "3f9a0c", *words)
+        assert done.status == 2
+        assert "one of --happened, --run-again and --give-up" in done.err
+
+
+async def test_an_id_that_names_nothing_several_or_is_none(desk: Desk) -> None:
+    mum, tablet = desk.phone(), desk.phone("tablet")
+    await desk.job(mum, "3f9a0c")
+    await desk.job(tablet, "3f9a0c")
+    several = await desk.command("show", "3f9a0c")
+    assert several.status == 1
+    assert "DEVICE/ID" in several.err
+    (shown,) = await desk.objects("show", f"{tablet.owner[:8]}/3f9a0c")
+    assert shown["device"]["name"] == "tablet"
+    assert (await desk.command("show", "0000")).status == 1
+    for wrong in ("3f", "nothing", "appr-3f9a0c", "../3f9a"):
+        done = await desk.command("show", wrong)
+        assert done.status == 2, wrong
+
+
+async def test_without_a_daemon_it_says_how_to_start_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "nobody")
+    status = await asyncio.to_thread(run, ["jobs", "--data-dir", folder])
+    assert status == 1
+    assert "homing-node run" in capsys.readouterr().err
