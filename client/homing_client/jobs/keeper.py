@@ -16,7 +16,13 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
-from homing_core.errors import HomingError, NotFoundError, UnavailableError, UnpairedError
+from homing_core.errors import (
+    HomingError,
+    IntegrityError,
+    NotFoundError,
+    UnavailableError,
+    UnpairedError,
+)
 from homing_core.generation import Failed
 
 from homing_client.jobs.handing_in import hand_in
@@ -125,11 +131,8 @@ class JobKeeper:
 
     async def _errand(self, job: JobId) -> None:
         pauses = Pauses()
-        while True:
+        while (before := self._unsettled(job)) is not None:
             try:
-                before = self._book.get(job)
-                if before.settled:
-                    return
                 polled = await self._step(before)
                 self._errors.pop(job, None)
                 self.news.tell()
@@ -138,15 +141,19 @@ class JobKeeper:
                     continue
                 msg = f"{before.node_name} says nothing new of the job"
                 error: HomingError = UnavailableError(msg, "It is asked again.")
-            except NotFoundError as problem:
-                if not self._known(job):
-                    return
-                error = problem
             except HomingError as problem:
                 error = problem
             self._errors[job] = error
             self.news.tell()
             await self.pause(before.node, pauses.next_s(error), error)
+
+    def _unsettled(self, job: JobId) -> JobEntry | None:
+        """The job, if something is left to do for it and can be done."""
+        try:
+            entry = self._book.get(job)
+        except (NotFoundError, IntegrityError):  # forgotten meanwhile; or damaged, which is logged
+            return None
+        return None if entry.settled else entry
 
     async def _step(self, entry: JobEntry) -> bool:
         """Do the next thing that is left to do; whether it is in order that nothing has changed."""
@@ -211,7 +218,13 @@ class JobKeeper:
         self.news.tell()
 
     async def pause(self, node: DeviceId, pause_s: float, error: HomingError) -> None:
-        """Wait; where the node was away, until it has proven itself at the latest."""
+        """Wait; where the node was away, until it has proven itself at the latest.
+
+        Args:
+            node: the node.
+            pause_s: how long, in seconds.
+            error: why.
+        """
         least = min(pause_s, LEAST_S)
         await asyncio.sleep(least)
         if pause_s > least:
@@ -219,13 +232,6 @@ class JobKeeper:
                 await self._there[node].wait(pause_s - least)
             else:
                 await asyncio.sleep(pause_s - least)
-
-    def _known(self, job: JobId) -> bool:
-        try:
-            self._book.get(job)
-        except NotFoundError:
-            return False
-        return True
 
     def _ended(self, job: JobId, task: asyncio.Task[None]) -> None:
         if self._errands.get(job) is task:
