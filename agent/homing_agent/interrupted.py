@@ -9,6 +9,7 @@ from homing_core.errors import UnavailableError
 from homing_core.generation import Failed
 from homing_core.tools import Place
 
+from homing_agent.journal.base import EffectState
 from homing_agent.request import (
     NO_FIRST_TOKEN,
     UNKNOWN_CONFIDENCE,
@@ -29,7 +30,16 @@ _REASON = "picked up after an interruption"
 
 def unknown_calls(effects: Sequence[EffectRecord]) -> tuple[ToolCallId, ...]:
     """Calls that began, are not known to have ended, and must not be run again."""
-    return tuple(e.call.id for e in effects if e.result is None and not e.idempotent)
+    return tuple(
+        e.call.id
+        for e in effects
+        if e.result is None and not e.idempotent and e.state is not EffectState.JOB
+    )
+
+
+def is_resumable(effects: Sequence[EffectRecord]) -> bool:
+    """Whether a request goes on where it was: a node has the rest, and nothing is in doubt."""
+    return not unknown_calls(effects) and any(e.state is EffectState.JOB for e in effects)
 
 
 def interrupted_answer(
@@ -41,6 +51,8 @@ def interrupted_answer(
         record: the request.
         effects: its calls.
     """
+    if is_resumable(effects):
+        return None
     unknown = set(unknown_calls(effects))
     done = [
         effect.say or effect.result.content

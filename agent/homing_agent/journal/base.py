@@ -74,6 +74,8 @@ class EffectState(Enum):
     """It ended, well or not; the result is recorded."""
     SETTLED = "settled"
     """Nobody knew, and the person has been told."""
+    JOB = "job"
+    """It runs, or ran, as a job on a node, which knows what became of it; stays when finished."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,9 @@ class MemoryJournal:
         """As in `Journal`."""
         record = self._effects.get(call_id)
         if record is not None:
-            self._effects[call_id] = replace(
-                record, state=EffectState.FINISHED, result=result, say=say
-            )
+            job = record.state is EffectState.JOB
+            state = EffectState.JOB if job else EffectState.FINISHED
+            self._effects[call_id] = replace(record, state=state, result=result, say=say)
 
     def settle_effect(self, call_id: ToolCallId) -> None:
         """As in `Journal`."""

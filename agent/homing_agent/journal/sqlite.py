@@ -180,8 +180,15 @@ class SqliteJournal:
         """As in `Journal`."""
         with _told():
             self._db.execute(
-                "UPDATE effect SET state = ?, result = ?, say = ? WHERE call_id = ?",
-                (EffectState.FINISHED.value, dump(result_to_json(result)), say, call_id),
+                "UPDATE effect SET state = CASE WHEN state = ? THEN state ELSE ? END, "
+                "result = ?, say = ? WHERE call_id = ?",
+                (
+                    EffectState.JOB.value,
+                    EffectState.FINISHED.value,
+                    dump(result_to_json(result)),
+                    say,
+                    call_id,
+                ),
             )
 
     def settle_effect(self, call_id: ToolCallId) -> None:

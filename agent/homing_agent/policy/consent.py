@@ -14,7 +14,7 @@ from homing_agent.ports import ConsentQuestion
 if TYPE_CHECKING:
     from homing_core.approvals import SignedApproval
     from homing_core.clock import Clock
-    from homing_core.ids import RequestId
+    from homing_core.ids import ApprovalId, RequestId
     from homing_core.tools import ToolCall, ToolSpec
 
     from homing_agent.policy.permit import NeedPerson
@@ -69,13 +69,16 @@ class ConsentDesk:
     clock: Clock
     timeout_s: float = 120.0
 
-    async def ask(self, step: Step, need: NeedPerson, preview: str = "") -> Said:
+    async def ask(
+        self, step: Step, need: NeedPerson, preview: str = "", holds_s: float = 0.0
+    ) -> Said:
         """Put one step to the person.
 
         Args:
             step: the call and its place in the request.
             need: why a person is asked.
             preview: what would happen, in the tool's words.
+            holds_s: how long the answer holds, in seconds; 0 is as long as the question.
         """
         question = ConsentQuestion(
             approval_id=new_approval_id(),
@@ -95,19 +98,31 @@ class ConsentDesk:
             return Said(allowed=False, remember=False, approval=None)
         if answer.approval_id != question.approval_id:
             return Said(allowed=False, remember=False, approval=None)
-        statement = ApprovalStatement(
-            id=question.approval_id,
-            request_id=step.request_id,
-            step=step.number,
-            tool_hash=step.tool.schema_hash,
-            argument_hash=step.call.argument_hash,
-            verdict=answer.verdict,
-            device=self.signer.device,
-            expires_at=question.expires_at,
-        )
         allowed = answer.verdict is Verdict.ALLOW
+        until = int(self.clock.now() + holds_s) if holds_s else question.expires_at
         return Said(
             allowed=allowed,
             remember=allowed and answer.remember and need.may_remember,
-            approval=self.signer.sign(statement),
+            approval=self._signed(step, question.approval_id, answer.verdict, until),
+        )
+
+    def allowed_before(self, step: Step, holds_s: float) -> SignedApproval:
+        """The same for a step that its person had allowed before it was made: signed, not asked."""
+        until = int(self.clock.now() + holds_s)
+        return self._signed(step, new_approval_id(), Verdict.ALLOW, until)
+
+    def _signed(
+        self, step: Step, approval: ApprovalId, verdict: Verdict, until: int
+    ) -> SignedApproval:
+        return self.signer.sign(
+            ApprovalStatement(
+                id=approval,
+                request_id=step.request_id,
+                step=step.number,
+                tool_hash=step.tool.schema_hash,
+                argument_hash=step.call.argument_hash,
+                verdict=verdict,
+                device=self.signer.device,
+                expires_at=until,
+            )
         )

@@ -12,6 +12,11 @@ counts: an `--allow` given beforehand or an earlier yes was not given with that 
 Reading what is local stays allowed, since nothing leaves by it and nothing changes.
 
 Where a person is needed and nobody is there to be asked, the call is refused.
+
+A tool of a node is no different, but for its words: what it reads or changes is that node's. What
+is read from a peer's computer counts as sending: its arguments leave the home. A tool that is
+another one than its person allowed under its name (its description or schema has changed) is new
+to them: no `--allow` by name covers it.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from homing_core.tools import EffectClass, Topic
+from homing_core.tools import EffectClass, Place, Topic
 
 if TYPE_CHECKING:
     from homing_core.tools import ToolCall, ToolSpec
@@ -58,6 +63,8 @@ class PermitContext:
         remembered: schema hashes of tools that the person allowed in this conversation.
         untrusted: whether untrusted text is in the model's context.
         doubt: why the model's choice is doubtful, for a person; empty if it is not.
+        where: name of the node that runs the tool; empty for this phone.
+        changed: whether it is another tool than the one that was allowed under its name.
     """
 
     interactive: bool = False
@@ -65,6 +72,8 @@ class PermitContext:
     remembered: frozenset[str] = field(default_factory=_none)
     untrusted: bool = False
     doubt: str = ""
+    where: str = ""
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +127,10 @@ def permit(spec: ToolSpec, call: ToolCall, context: PermitContext) -> Permission
         context: what else counts.
     """
     topics = subjects(spec)
-    if spec.effect is EffectClass.READ and not topics:
+    if spec.effect is EffectClass.READ and spec.place is not Place.PEER and not topics:
         return Allow(BY_RULE)
     if not topics and not context.untrusted:
-        if call.name in context.allowed_tools:
+        if call.name in context.allowed_tools and not context.changed:
             return Allow(BY_OPTION)
         if spec.schema_hash in context.remembered and not context.doubt:
             return Allow(BY_PERSON)
@@ -132,7 +141,10 @@ def permit(spec: ToolSpec, call: ToolCall, context: PermitContext) -> Permission
 
 
 def _reason(spec: ToolSpec, topics: frozenset[Topic], context: PermitContext) -> str:
-    parts = [f"{spec.name} {_DOES[spec.effect]}"]
+    does = _DOES[spec.effect] if spec.place is Place.PHONE else _does_there(spec, context.where)
+    parts = [f"{spec.name} {does}"]
+    if context.changed:
+        parts.append("it is not the tool that you allowed before: it has changed")
     if topics:
         parts.append(f"it concerns {', '.join(sorted(_TOPICS[topic] for topic in topics))}")
     if context.untrusted:
@@ -142,7 +154,23 @@ def _reason(spec: ToolSpec, topics: frozenset[Topic], context: PermitContext) ->
     return "; ".join(parts)
 
 
+def _does_there(spec: ToolSpec, where: str) -> str:
+    """What a node's tool does, with the place said."""
+    node = where or spec.place.value
+    match spec.effect:
+        case EffectClass.READ if spec.place is Place.PEER:
+            return f"sends what it is given to {node}, and reads there"
+        case EffectClass.READ:
+            return f"reads what is on {node}"
+        case EffectClass.WRITE:
+            return f"writes to {node}"
+        case EffectClass.READ_NETWORK:
+            return f"sends what it is given over the network, from {node}"
+        case _:
+            return f"{_DOES[spec.effect]}, on {node}"
+
+
 def _hint(call: ToolCall, topics: frozenset[Topic], context: PermitContext) -> str:
-    if topics or context.untrusted:
+    if topics or context.untrusted or context.changed:
         return "Ask again in a terminal, where you can be shown the exact step."
     return f"Ask again in a terminal, or allow it with --allow {call.name}."
