@@ -7,11 +7,16 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from homing_inference.catalog.resolve import ensure
 from homing_inference.catalog.store import Store
 from hypothesis import settings
+from support.postgres import PostgresServer, postgres_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # A run that was started with nohup ignores it, and so would every program that the tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -57,3 +62,10 @@ def stand_in_phone(models_dir: Path) -> Path:
 def stand_in_bf16(models_dir: Path) -> Path:
     """The node's stand-in: the same model in BF16."""
     return _fetched("stand-in-0.5b:bf16", models_dir)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A real Postgres, started by the first test that wants one."""
+    with postgres_server() as server:
+        yield server
