@@ -1,0 +1,241 @@
+"""The tools of an agent task: each call is written down before and after, as for jobs themselves.
+
+What a call gave is replayed when the task is taken up again. A call that may not be made twice and
+is found begun without an outcome stops the task: a person must say whether it happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from homing_core.canonical import sha256_json
+from homing_core.errors import HomingError, error_from_code
+from homing_core.jobs import JobProgress
+from homing_core.provenance import Sensitivity, Trust
+from homing_core.tools import EffectClass
+
+from homing_agent.tool import OutputFile, ToolOutput, UnknownOutcomeError
+
+if TYPE_CHECKING:
+    from homing_core.canonical import JsonObject, JsonValue
+    from homing_core.tools import ToolSpec
+
+    from homing_agent.tool import Notebook, Tool, ToolContext
+
+SETTLED_NOTE: Final = "settled"
+"""What a person says of the one call of which nobody knows: `happened` or `run_again`. Whoever runs
+the task writes it into the notebook; the task takes it out."""
+_BEGUN: Final = "begun"
+_HINT: Final = "Say whether it happened."
+
+
+class _Prefixed:
+    """A part of a notebook.
+
+    Args:
+        notebook: the whole.
+        prefix: what its names begin with.
+    """
+
+    def __init__(self, notebook: Notebook, prefix: str) -> None:
+        """Keep them."""
+        self._notebook = notebook
+        self._prefix = prefix
+
+    def get(self, name: str) -> JsonValue:
+        """As in `Notebook`."""
+        return self._notebook.get(self._prefix + name)
+
+    async def put(self, name: str, value: JsonValue) -> None:
+        """As in `Notebook`."""
+        await self._notebook.put(self._prefix + name, value)
+
+
+@dataclass(slots=True)
+class TaskRun:
+    """One attempt at a task, as its tools see it.
+
+    Attributes:
+        context: the task's own.
+        most_chars: characters of one result that the model gets.
+        step: number of the step that is being taken.
+        running: inner calls that are under way; a tool that is cancelled must really stop.
+        unknown: the call that stopped the task, if one did.
+        files: what was made.
+    """
+
+    context: ToolContext
+    most_chars: int
+    step: int
+    running: set[asyncio.Task[ToolOutput]]
+    unknown: UnknownOutcomeError | None
+    files: dict[str, OutputFile]
+
+
+class TaskTool:
+    """A tool within an agent task.
+
+    Args:
+        tool: what it is.
+        run: the attempt.
+    """
+
+    def __init__(self, tool: Tool, run: TaskRun) -> None:
+        """Keep them."""
+        self._tool = tool
+        self._run = run
+
+    @property
+    def spec(self) -> ToolSpec:
+        """As in `Tool`."""
+        return self._tool.spec
+
+    def unavailable(self) -> str | None:
+        """As in `Tool`."""
+        return self._tool.unavailable()
+
+    def preview(self, arguments: JsonObject) -> str:
+        """As in `Tool`."""
+        return self._tool.preview(arguments)
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        """As in `Tool`, once."""
+        run, spec = self._run, self._tool.spec
+        run.step += 1
+        note = self._note(arguments, context)
+        once = spec.effect is not EffectClass.READ and not spec.idempotent
+        kept = run.context.notebook.get(note)
+        if kept == _BEGUN and once:
+            kept = await self._settled(note)
+        if isinstance(kept, Mapping):
+            output = _output_from_json(kept, run)
+            if output is not None:
+                return output
+        await run.context.notebook.put(note, _BEGUN)
+        self._report("")
+        try:
+            output = await self._really(arguments, context)
+        except UnknownOutcomeError as error:
+            run.unknown = run.unknown or (error if once else None)
+            raise
+        except HomingError as error:
+            await run.context.notebook.put(note, _error_to_json(error))
+            raise
+        output = _cut(output, run.most_chars)
+        await run.context.notebook.put(note, _output_to_json(output, spec))
+        run.files |= {file.name: file for file in output.files}
+        return output
+
+    async def _really(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        outer = self._run.context
+        inner = replace(
+            outer,
+            call_id=context.call_id,
+            report=self._inner_report,
+            notebook=_Prefixed(outer.notebook, f"in {context.call_id}: "),
+            offered=(),
+        )
+        task = asyncio.ensure_future(self._tool.run(arguments, inner))
+        self._run.running.add(task)
+        try:
+            return await task
+        finally:
+            self._run.running.discard(task)
+
+    def _note(self, arguments: JsonObject, context: ToolContext) -> str:
+        """The same call has the same name, however often the task is taken up."""
+        spec = self._tool.spec
+        if spec.effect is EffectClass.READ or spec.idempotent:
+            return f"call {context.call_id}"
+        return f"effect {sha256_json([spec.server, spec.schema_hash, arguments])}"
+
+    async def _settled(self, note: str) -> JsonValue:
+        """What a person said of a call that was begun; raises `UnknownOutcomeError` if nothing."""
+        run, spec = self._run, self._tool.spec
+        said = run.context.notebook.get(SETTLED_NOTE)
+        if said not in {"happened", "run_again"}:
+            what = f"the node stopped during {spec.name}, and nobody knows whether it happened"
+            run.unknown = UnknownOutcomeError(what, _HINT)
+            raise run.unknown
+        found: JsonValue = None
+        if said == "happened":
+            words = f"{spec.name} happened, as a person says; what it gave is not known."
+            found = _output_to_json(ToolOutput(words, trust=Trust.TRUSTED), spec)
+        await run.context.notebook.put(note, found)
+        await run.context.notebook.put(SETTLED_NOTE, None)
+        return found
+
+    def _inner_report(self, progress: JobProgress) -> None:
+        words = progress.note
+        if progress.total > 0:
+            unit = f" {progress.unit}" if progress.unit else ""
+            words = f"{progress.done:g} of {progress.total:g}{unit}"
+        self._report(words)
+
+    def _report(self, words: str) -> None:
+        run = self._run
+        more = f", {words}" if words else ""
+        note = f"step {run.step}: {self._tool.spec.name}{more}"
+        run.context.report(JobProgress(run.step - 1, 0, "steps", note))
+
+
+def _cut(output: ToolOutput, most: int) -> ToolOutput:
+    if len(output.content) <= most:
+        return output
+    return replace(output, content=f"{output.content[:most]}\n(cut after {most} characters)")
+
+
+def _output_to_json(output: ToolOutput, spec: ToolSpec) -> JsonObject:
+    return {
+        "content": output.content,
+        "say": output.say,
+        "untrusted": (output.trust or spec.output_trust) is not Trust.TRUSTED,
+        "sensitivity": output.sensitivity.value,
+        "source": output.source,
+        "is_error": output.is_error,
+        "files": [[file.path.name, file.name, file.media_type] for file in output.files],
+    }
+
+
+def _error_to_json(error: HomingError) -> JsonObject:
+    return {"error": error.code.value, "what": error.what, "hint": error.hint}
+
+
+def _output_from_json(kept: JsonObject, run: TaskRun) -> ToolOutput | None:
+    """What a call gave, or raise what it raised; None if that cannot be had any more."""
+    match kept:
+        case {"error": str(code), "what": str(what), "hint": str(hint)}:
+            raise error_from_code(code, what, hint)
+        case {"content": str(content), "sensitivity": str(sensitivity)}:
+            files = _files_from_json(kept.get("files"), run)
+            lost = "" if files is not None else "\n(its files were lost when the node stopped)"
+            run.files |= {file.name: file for file in files or ()}
+            return ToolOutput(
+                content + lost,
+                say=str(kept.get("say", "")),
+                trust=Trust.TRUSTED if kept.get("untrusted") is False else Trust.UNTRUSTED,
+                sensitivity=Sensitivity(sensitivity),
+                source=str(kept.get("source", "")),
+                files=files or (),
+                is_error=kept.get("is_error") is True,
+            )
+        case _:
+            return None
+
+
+def _files_from_json(value: JsonValue, run: TaskRun) -> tuple[OutputFile, ...] | None:
+    """Files of a call; None if they are not there any more."""
+    found: list[OutputFile] = []
+    for entry in value if isinstance(value, list | tuple) else ():
+        match entry:
+            case [str(path), str(name), str(media_type)]:
+                folder = run.context.folder
+                if folder is None or not (folder / path).is_file():
+                    return None
+                found.append(OutputFile(folder / path, name, media_type))
+            case _:
+                return None
+    return tuple(found)
