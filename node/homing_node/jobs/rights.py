@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from homing_core.access import Limits
     from homing_core.clock import Clock
-    from homing_core.ids import DeviceId
+    from homing_core.ids import DeviceId, JobId
     from homing_core.tools import ToolId
     from homing_crypto.devices import PairedDevice
     from homing_crypto.trust import TrustStore
@@ -116,17 +116,14 @@ class JobRights:
 
     async def look_at_all(self) -> None:
         """As `look`, and forget ended jobs too: before anything runs."""
-        before: JobRow | None = None
-        seen: set[DeviceId] = set()
-        while rows := await asyncio.to_thread(
-            self._kept.jobs, None, most=_PAGE, before=before.key.id if before else None
-        ):
-            for row in rows:
-                if row.key.account not in seen:
-                    seen.add(row.key.account)
-                    if await self._right(row) is Right.FORGOTTEN:
-                        await self._jobs.end_account(row.key.account)
-            before = rows[-1]
+        last: dict[DeviceId, JobRow] = {}
+        before: JobId | None = None
+        while rows := await asyncio.to_thread(self._kept.jobs, None, most=_PAGE, before=before):
+            last.update({row.key.account: row for row in rows})
+            before = rows[-1].key.id
+        for row in last.values():
+            if await self._right(row) is Right.FORGOTTEN:
+                await self._jobs.end_account(row.key.account)
         await self.look()
 
     async def run(self) -> None:
