@@ -21,6 +21,8 @@ _THOUSAND = 1000
 _MINUTE_S = 60
 _HOUR_S = 60 * _MINUTE_S
 _DAY_S = 24 * _HOUR_S
+_MOST_S = 1000 * _DAY_S
+_MOST = 1e15
 _ROUND = 9.95
 """From here on a number needs no digit behind the point."""
 _FULL = 100
@@ -66,7 +68,7 @@ def size_text(size: float) -> str:
 
 def duration_text(seconds: float) -> str:
     """A length of time to two units, such as `2 h 10 min`."""
-    whole = max(round(seconds), 0)
+    whole = round(min(max(seconds, 0), _MOST_S))
     if whole < _MINUTE_S:
         return f"{whole} s"
     if whole < _HOUR_S:
@@ -108,7 +110,9 @@ def percent(progress: JobProgress) -> int | None:
     """How much of the whole, in whole percent; None if the whole is not known."""
     if progress.total <= 0:
         return None
-    return min(int(_FULL * progress.done / progress.total), _FULL)
+    if progress.done >= progress.total:
+        return _FULL
+    return int(_FULL * (progress.done / progress.total))
 
 
 def _spaced(unit: str) -> str:
@@ -116,5 +120,7 @@ def _spaced(unit: str) -> str:
 
 
 def _number(value: float) -> str:
+    if value >= _MOST:
+        return f"{value:.0e}"
     whole = value >= _ROUND or value == int(value)
     return f"{value:,.0f}" if whole else f"{value:.1f}"

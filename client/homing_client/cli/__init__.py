@@ -9,11 +9,15 @@ import typer
 from homing_agent.runtime.cli import run_app
 
 from homing_client.cli import (
+    approvals_command,
     ask_command,
     audit_command,
     chat_command,
     devices_command,
     forget_command,
+    jobs_command,
+    jobs_result,
+    jobs_start,
     keys_command,
     models_command,
     nodes_command,
@@ -62,6 +66,10 @@ forget_command.register(nodes_command.nodes)
 nodes_command.register(app)
 audit_command.register(app)
 devices_command.register(app)
+jobs_start.register(jobs_command.jobs)
+jobs_result.register(jobs_command.jobs)
+approvals_command.register(jobs_command.jobs)
+jobs_command.register(app)
 tools_command.register(app)
 models_command.register(app)
 protect_command.register(keys_command.keys)
