@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from homing_core.errors import HomingError
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from homing_node.models.pool import ModelPool
 
 
+class JobsWork(Protocol):
+    """Jobs of devices that change; see `homing_node.jobs.rights.JobRights`."""
+
+    async def forget(self, named: DeviceId) -> None:
+        """An account, or one key of it, was shut out: its tools stop, and all of it goes."""
+        ...
+
+    async def look(self) -> None:
+        """Stop what the store of devices does not allow any more."""
+        ...
+
+
 class NodeWork:
     """Calls, generations and what they left in models' memory; a `homing_node.devices.desk.Work`.
 
@@ -20,13 +32,21 @@ class NodeWork:
         calls: calls under way.
         generations: generations, waiting ones too.
         models: whose engines keep conversations' states.
+        jobs: jobs, ended ones too; None where there are none.
     """
 
-    def __init__(self, calls: LiveCalls, generations: Generations, models: ModelPool) -> None:
+    def __init__(
+        self,
+        calls: LiveCalls,
+        generations: Generations,
+        models: ModelPool,
+        jobs: JobsWork | None = None,
+    ) -> None:
         """Keep where to look."""
         self._calls = calls
         self._generations = generations
         self._models = models
+        self._jobs = jobs
 
     async def end(self, account: DeviceId, error: HomingError | None = None) -> int:
         """See `Work.end`.
@@ -45,4 +65,9 @@ class NodeWork:
             )
             await self._generations.drop_device(owner)
             self._models.forget(owner)  # the engines have been told to stop by now
+            if self._jobs is not None and error is None:
+                await self._jobs.forget(owner)
+        if self._jobs is not None and error is not None:
+            # Outside its hours a device only cannot call; what became of its rights is looked up.
+            await self._jobs.look()
         return ended

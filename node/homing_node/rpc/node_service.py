@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from homing_core.access import Scope
 from homing_crypto.rpc_guard import current_caller
 from homing_proto.codec.nodes import encode_node_info
 from homing_proto.codec.tools import encode_tool_spec
@@ -64,9 +65,12 @@ class ToolsService(node_pb2_grpc.ToolsServiceServicer):
     async def ListTools(  # noqa: N802  # the wire's name
         self, request: wire.ListToolsRequest, context: Context
     ) -> wire.ListToolsResponse:
-        """Those that the calling device may use."""
+        """Those that the calling device may use: they run as jobs, sealed for its key."""
         del request, context
-        limits = self._admission.standing(current_caller().device).limits
+        device = current_caller().device
+        limits = self._admission.standing(device).limits
+        if Scope.JOBS not in device.scopes or not device.hpke_public_key:
+            return wire.ListToolsResponse()
         return wire.ListToolsResponse(
             tools=[encode_tool_spec(tool) for tool in tools_for(self._tools, limits)]
         )
