@@ -3,43 +3,44 @@
     valid? → can it work? → done before in this request? → permitted? → (person) → recorded as begun
     → run → recorded as finished
 
+A call of a node's tool takes the same way, but for its run: see `home_call`.
+
 Nothing runs that is not recorded, and what was recorded as finished is not run again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from homing_core.errors import HomingError, RefusedError
+from homing_core.tools import Place
 
 from homing_agent.events import Note, ToolFinished, ToolStarted
 from homing_agent.execute import execute, failed
+from homing_agent.home_call import HomeCalls
 from homing_agent.journal.base import EffectRecord, EffectState
-from homing_agent.policy.consent import ConsentDesk, Step
-from homing_agent.policy.permit import (
-    BY_PERSON,
-    Allow,
-    NeedPerson,
-    PermitContext,
-    Refuse,
-    permit,
-)
+from homing_agent.permission import Around, Permissions
+from homing_agent.policy.consent import Step
+from homing_agent.policy.permit import Refuse
 from homing_agent.request import REFUSED, ToolStep
 from homing_agent.tool import AskPersonError, ToolContext, UnknownOutcomeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from homing_core.ids import ConversationId
-    from homing_core.tools import ToolCall
+    from homing_core.tools import ToolCall, ToolSpec
 
     from homing_agent.events import AgentEvent
     from homing_agent.execute import Executed
+    from homing_agent.home_call import AtNode
     from homing_agent.parts import Parts
-    from homing_agent.ports import Consent
+    from homing_agent.ports import Consent, HomeJob
     from homing_agent.request import AskInput
     from homing_agent.tool import Tool
 
@@ -85,10 +86,12 @@ class Circumstances:
     Attributes:
         doubt: why the model's choice is doubtful; empty if it is not.
         untrusted: whether untrusted text is in the context.
+        at: the node's tool that is called; None for one of the phone's.
     """
 
     doubt: str = ""
     untrusted: bool = False
+    at: AtNode | None = None
 
 
 class CallRunner:
@@ -100,22 +103,25 @@ class CallRunner:
         conversation_id: its conversation.
         consent: the way to the person.
         emit: shows an event.
+        paused: stops the request's clock for the length of a block.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  # each is a different collaborator or fact
         self,
         parts: Parts,
         asked: AskInput,
         conversation_id: ConversationId,
         consent: Consent,
         emit: Callable[[AgentEvent], None],
+        paused: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
         """Keep them."""
         self._parts = parts
         self._asked = asked
-        self._conversation_id = conversation_id
         self._emit = emit
-        self._desk = ConsentDesk(consent, parts.signer, parts.clock, parts.limits.consent_s)
+        self._permissions = Permissions(parts, asked, conversation_id, consent)
+        jobs = parts.jobs
+        self._home = None if jobs is None else HomeCalls(parts, jobs, emit, paused)
         self.steps: list[ToolStep] = []
 
     async def run(self, call: ToolCall, around: Circumstances) -> CallOutcome:
@@ -125,7 +131,55 @@ class CallRunner:
         self._emit(ToolFinished(outcome.step))
         return outcome
 
+    async def resume(self, effect: EffectRecord, job: HomeJob | None) -> CallOutcome | None:
+        """Take up a call that an earlier process of this request made, and keep its step.
+
+        Args:
+            effect: what is recorded of it.
+            job: its job, if it became one.
+
+        Returns:
+            What came of it; None if nothing did, so that it may be made anew.
+        """
+        call, spec = effect.call, None if job is None else job.asked.tool
+        if effect.result is not None:
+            place = Place.PHONE if spec is None else spec.place
+            step = ToolStep(call, place, effect.approved_by, effect.result)
+            ending = Ending.FAILED if effect.result.is_error else Ending.DONE
+            outcome = CallOutcome(step, ending, effect.say)
+        elif job is not None and self._home is not None:
+            shown, executed = await self._home.resume(job, call, effect.approved_by)
+            outcome = _of_job(shown, executed)
+        else:
+            return None
+        self.steps.append(outcome.step)
+        self._emit(ToolFinished(outcome.step))
+        return outcome
+
+    async def _run_at_node(
+        self, home: HomeCalls, at: AtNode, call: ToolCall, around: Circumstances
+    ) -> CallOutcome:
+        """Run a call of a node's tool; it is valid."""
+        step = Step(self._asked.request_id, len(self.steps) + 1, at.spec, call)
+        try:
+            earlier, changed = home.earlier(step), home.changed(at.spec)
+        except HomingError as error:
+            return _ended(call, failed(call, error), Ending.FAILED)
+        if earlier is not None:
+            self._emit(Note(f"{call.name} was already asked for this request"))
+            shown, executed = await home.resume(earlier, call, "")
+            return replace(_of_job(shown, executed), repeated=True)
+        granted = await self._permissions.of(
+            step, Around(around.doubt, around.untrusted, where=at.node_name, changed=changed)
+        )
+        if isinstance(granted, Refuse):
+            return _refused(at.spec, call, granted)
+        shown, executed = await home.run(step, at, granted)
+        return _of_job(shown, executed)
+
     async def _run(self, call: ToolCall, around: Circumstances) -> CallOutcome:
+        if around.at is not None and self._home is not None:
+            return await self._run_at_node(self._home, around.at, call, around)
         try:
             tool = self._parts.registry.check(call)
             preview = tool.preview(call.arguments)
@@ -136,10 +190,13 @@ class CallRunner:
         earlier = self._earlier(tool, call)
         if earlier is not None:
             return earlier
-        allowed = await self._permission(tool, call, around, preview)
-        if isinstance(allowed, CallOutcome):
-            return allowed
-        return await self._recorded(tool, call, allowed.by)
+        step = Step(self._asked.request_id, len(self.steps) + 1, tool.spec, call)
+        granted = await self._permissions.of(
+            step, Around(around.doubt, around.untrusted, preview=preview)
+        )
+        if isinstance(granted, Refuse):
+            return _refused(tool.spec, call, granted)
+        return await self._recorded(tool, call, granted.by)
 
     def _earlier(self, tool: Tool, call: ToolCall) -> CallOutcome | None:
         """What came of the same call earlier in this request, if a second run would matter."""
@@ -156,35 +213,6 @@ class CallRunner:
                 step = ToolStep(call, tool.spec.place, effect.approved_by, result)
                 return CallOutcome(step, Ending.DONE, effect.say, repeated=True)
         return None
-
-    async def _permission(
-        self, tool: Tool, call: ToolCall, around: Circumstances, preview: str
-    ) -> Allow | CallOutcome:
-        journal = self._parts.journal
-        context = PermitContext(
-            interactive=self._asked.interactive,
-            allowed_tools=self._asked.allowed_tools,
-            remembered=journal.remembered(self._conversation_id),
-            untrusted=around.untrusted,
-            doubt=around.doubt,
-        )
-        permission = permit(tool.spec, call, context)
-        match permission:
-            case Allow():
-                return permission
-            case Refuse(reason=reason, hint=hint):
-                return _refused(tool, call, reason, hint)
-            case NeedPerson():
-                step = Step(self._asked.request_id, len(self.steps) + 1, tool.spec, call)
-                said = await self._desk.ask(step, permission, preview)
-                if said.approval is not None:
-                    journal.record_approval(said.approval)
-                if said.remember:
-                    journal.remember(self._conversation_id, tool.spec.schema_hash)
-                if said.allowed:
-                    return Allow(BY_PERSON)
-                reason = "you said no" if said.approval is not None else "nobody answered in time"
-                return _refused(tool, call, reason, "")
 
     async def _recorded(self, tool: Tool, call: ToolCall, by: str) -> CallOutcome:
         """Run an allowed call between its two records."""
@@ -243,8 +271,17 @@ def _ended(
     return CallOutcome(shown, ending, say, executed.error)
 
 
-def _refused(tool: Tool, call: ToolCall, reason: str, hint: str) -> CallOutcome:
-    what = f"{call.name} was not allowed: {reason}"
-    executed = failed(call, RefusedError(what, hint))
-    step = ToolStep(call, tool.spec.place, REFUSED, executed.result)
+def _of_job(step: ToolStep, executed: Executed) -> CallOutcome:
+    """What came of a job. If its node refuses it, that ends the request, as the phone's no does."""
+    refused = isinstance(executed.error, RefusedError)
+    done = Ending.DONE if executed.error is None else Ending.FAILED
+    ending = Ending.REFUSED if refused else done
+    say = f"Not done. {executed.error}" if refused else executed.say
+    return CallOutcome(replace(step, result=executed.result), ending, say, executed.error)
+
+
+def _refused(tool: ToolSpec, call: ToolCall, why: Refuse) -> CallOutcome:
+    what = f"{call.name} was not allowed: {why.reason}"
+    executed = failed(call, RefusedError(what, why.hint))
+    step = ToolStep(call, tool.place, REFUSED, executed.result)
     return CallOutcome(step, Ending.REFUSED, f"Not done. {executed.error}", executed.error)

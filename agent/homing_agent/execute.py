@@ -51,7 +51,7 @@ async def execute(tool: Tool, call: ToolCall, context: ToolContext, limits: Limi
     except Exception:  # noqa: BLE001  # a tool is somebody's plug-in: whatever it raises ends here
         _log.exception("a tool failed unexpectedly", tool=tool.spec.name)
         return failed(call, InternalError(f"{tool.spec.name} failed", "Its log says more."))
-    return Executed(_result(tool.spec, call, output, limits), _cut(output.say, limits.say_chars))
+    return Executed(_result(tool.spec, call, output, limits), cut(output.say, limits.say_chars))
 
 
 def failed(call: ToolCall, error: HomingError, trust: Trust = Trust.TRUSTED) -> Executed:
@@ -75,9 +75,10 @@ def _result(spec: ToolSpec, call: ToolCall, output: ToolOutput, limits: Limits) 
         output.sensitivity,
         output.source or spec.name,
     )
-    content = _cut(output.content, limits.result_chars)
+    content = cut(output.content, limits.result_chars)
     return ToolResult(call.id, content, is_error=False, provenance=provenance)
 
 
-def _cut(text: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
+    """The text, with a word about it if it had to be cut."""
     return text if len(text) <= most else f"{text[:most]}\n(cut after {most} characters)"

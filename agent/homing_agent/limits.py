@@ -20,6 +20,7 @@ class Limits:
         home_tokens: new tokens a turn of home's model may have.
         hold_chars: text held back at most until it is decided where the answer is made.
         result_chars: a tool's result for the model, at most.
+        job_chars: the same for a node's tool, which a model on a node reads.
         say_chars: a tool's words for the person, at most.
         say_ends: whether a tool call on the phone that succeeded and has words for the person ends
             the request with them. The call came from the model; the words are the tool's own and
@@ -37,5 +38,6 @@ class Limits:
     home_tokens: int = 2048
     hold_chars: int = 160
     result_chars: int = 4000
+    job_chars: int = 16_000
     say_chars: int = 4000
     say_ends: bool = True

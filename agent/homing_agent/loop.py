@@ -64,7 +64,7 @@ class Agent:
         """End what a killed process left half done; to be called once, before anything is asked.
 
         A request that may have changed something gets its honest end and is never run again. One
-        that changed nothing is left to be asked again under its id.
+        that changed nothing, or that has a job on a node, is left to be asked again under its id.
 
         Returns:
             The ends, for whoever wants to tell the person.
@@ -79,8 +79,9 @@ class Agent:
     async def ask(self, asked: AskInput, consent: Consent) -> AsyncGenerator[AgentEvent, None]:
         """Work on a request. The last event is its `FinalAnswer`, whether it went well or not.
 
-        A request id that was answered gets that answer again, and nothing is done twice. Closing
-        the generator cancels the work; a tool that is running ends first, and is recorded.
+        A request id that was answered gets that answer again, and nothing is done twice; one whose
+        process was killed while a job ran goes on with that job. Closing the generator cancels the
+        work; a tool that is running ends first, and is recorded, but a job goes on at its node.
 
         Args:
             asked: the request.
@@ -92,7 +93,7 @@ class Agent:
             ConflictError: the id is being worked on, or was used for something else.
             InternalError: the journal cannot be written.
         """
-        self._check(asked)
+        await self._check(asked)
         if asked.request_id in self._live:
             msg = "this request is being worked on"
             raise ConflictError(msg, "Wait for its answer.")
@@ -139,7 +140,7 @@ class Agent:
                 task.cancel()
                 await asyncio.wait({task})
 
-    def _check(self, asked: AskInput) -> None:
+    async def _check(self, asked: AskInput) -> None:
         if not asked.text.strip():
             msg = "nothing was asked"
             raise UsageError(msg, "Write what you want, in quotes.")
@@ -151,6 +152,8 @@ class Agent:
                 msg = f"{tool.name} cannot act on this device: {tool.reason}"
                 raise UsageError(msg, "homing tools lists what can.")
         unknown = sorted(asked.allowed_tools - self._parts.registry.names)
+        if unknown and self._parts.jobs is not None:
+            unknown = sorted(set(unknown) - await self._parts.jobs.names())
         if unknown:
             msg = f"there is no tool named {clean_label(unknown[0])}"
             raise UsageError(msg, "homing tools lists them; --allow takes the exact name.")

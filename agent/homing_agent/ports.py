@@ -184,6 +184,10 @@ class HomeJobs(Protocol):
         """
         ...
 
+    async def names(self) -> frozenset[str]:
+        """Names of the tools of all nodes that answer now. Never raises."""
+        ...
+
     def changed(self, tool: ToolSpec) -> bool:
         """Whether a tool is another one than its person allowed under this name on this node."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from homing_core.errors import (
@@ -23,7 +24,7 @@ from homing_agent.state import RequestState
 from homing_agent.turns import Turn, take_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from homing_core.ids import ConversationId
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _log = get_logger("agent")
 
 _SILENT = frozenset({"", AFTER_TOOL})
+_PICKED_UP = "picked up after an interruption"
 
 
 class Session:
@@ -61,10 +63,12 @@ class Session:
     ) -> None:
         """Keep them."""
         self._parts = parts
+        self._asked = asked
         self._state = RequestState(parts, asked, conversation_id, prefix_tokens, emit)
-        self._person = _PausingConsent(consent)
+        self._clock = _RequestClock()
         self._words = ""
-        self._runner = CallRunner(parts, asked, conversation_id, self._person, emit)
+        person = _PausingConsent(consent, self._clock)
+        self._runner = CallRunner(parts, asked, conversation_id, person, emit, self._clock.paused)
 
     async def run(self) -> FinalAnswer:
         """Work on it to its end, and record that.
@@ -80,7 +84,7 @@ class Session:
         limits = self._parts.limits
         try:
             async with asyncio.timeout(limits.total_s) as deadline:
-                self._person.deadline = deadline
+                self._clock.deadline = deadline
                 return await self._work()
         except TimeoutError:
             msg = f"there was no answer within {limits.total_s:g} s"
@@ -93,15 +97,45 @@ class Session:
             return self._ended_by(InternalError(msg, "The log says more."))
 
     async def _work(self) -> FinalAnswer:
-        decision = await self._state.settle(Point.START)
-        if isinstance(decision, Decline):
-            return self._state.declined(decision, self._runner.steps)
+        resumed = await self._resume()
+        if self._state.remote is None and resumed and all(outcome.say for outcome in resumed):
+            self._state.show_apart("\n".join(outcome.say for outcome in resumed))
+            return self._state.answered(self._runner.steps)
+        if self._state.remote is None:
+            decision = await self._state.settle(Point.START)
+            if isinstance(decision, Decline):
+                return self._state.declined(decision, self._runner.steps)
         for _ in range(self._parts.limits.turns):
             answer = await self._one_turn()
             if answer is not None:
                 return answer
         msg = f"there was no answer after {self._parts.limits.turns} turns of the model"
         return self._ended_by(OverloadedError(msg, "Ask for less at once."))
+
+    async def _resume(self) -> tuple[CallOutcome, ...]:
+        """Take up the jobs that an earlier process of this request began, and what it had done.
+
+        Their results are waited for and put into the context, so that no model is asked for those
+        calls again: it might say something else.
+        """
+        request, jobs = self._asked.request_id, self._parts.jobs
+        effects = self._parts.journal.effects(request)
+        begun = {} if jobs is None else {job.asked.call.id: job for job in jobs.of_request(request)}
+        if not any(effect.call.id in begun for effect in effects):
+            return ()
+        there = await self._state.go_home(_PICKED_UP)
+        outcomes: list[CallOutcome] = []
+        for effect in effects:
+            context = self._state.messages
+            outcome = await self._runner.resume(effect, begun.get(effect.call.id))
+            if outcome is None or outcome.step.result is None:
+                continue
+            outcomes.append(outcome)
+            turns = (assistant_turn("", [effect.call], context), tool_turn([outcome.step.result]))
+            self._state.add(turns, settled=True)
+        if not there:
+            await self._state.go_home(_PICKED_UP)
+        return tuple(outcomes)
 
     async def _one_turn(self) -> FinalAnswer | None:
         turn = await take_turn(self._state)
@@ -146,7 +180,8 @@ class Session:
         untrusted = self._state.untrusted()
         outcomes: list[CallOutcome] = []
         for chosen in turn.calls[: self._parts.limits.calls]:
-            around = Circumstances(doubt=chosen.doubt, untrusted=untrusted)
+            at = self._state.at_node(chosen.call.name)
+            around = Circumstances(doubt=chosen.doubt, untrusted=untrusted, at=at)
             outcome = await self._runner.run(chosen.call, around)
             outcomes.append(outcome)
             if outcome.repeated or outcome.ending not in {Ending.DONE, Ending.FAILED}:
@@ -196,23 +231,37 @@ class Session:
         return self._state.ended_by(error, self._runner.steps)
 
 
-class _PausingConsent:
-    """The person's time does not count against the request's."""
+class _RequestClock:
+    """The time that a request may take. A person's time does not count, nor does a job's."""
 
-    def __init__(self, consent: Consent) -> None:
-        self._consent = consent
+    def __init__(self) -> None:
         self.deadline: asyncio.Timeout | None = None
 
-    async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
+    @contextlib.contextmanager
+    def paused(self) -> Generator[None]:
+        """Stop it for the length of a block."""
         deadline = self.deadline
         loop = asyncio.get_running_loop()
         due = None if deadline is None else deadline.when()
         if deadline is None or due is None:
-            return await self._consent.ask(question)
+            yield
+            return
         left = due - loop.time()
         deadline.reschedule(None)
         try:
-            return await self._consent.ask(question)
+            yield
         finally:
             if not deadline.expired():
                 deadline.reschedule(loop.time() + left)
+
+
+class _PausingConsent:
+    """The person's time does not count against the request's."""
+
+    def __init__(self, consent: Consent, clock: _RequestClock) -> None:
+        self._consent = consent
+        self._clock = clock
+
+    async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
+        with self._clock.paused():
+            return await self._consent.ask(question)

@@ -29,12 +29,14 @@ from homing_agent.conversation import (
     told,
 )
 from homing_agent.events import Note, RouteChosen
+from homing_agent.home_call import AtNode
 from homing_agent.ports import Need
 from homing_agent.prompts import AFTER_TOOL
 from homing_agent.request import NO_FIRST_TOKEN, UNKNOWN_CONFIDENCE, ExitStatus, FinalAnswer
 from homing_agent.routing.decide import decide
 from homing_agent.routing.decisions import Decline, Escalate
 from homing_agent.routing.features import CallFacts, Features, Point, Reach
+from homing_agent.schema import check_arguments, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from homing_core.generation import TokenSignals
     from homing_core.ids import ConversationId, DeviceId
     from homing_core.messages import Message
-    from homing_core.tools import ToolSpec
+    from homing_core.tools import ToolCall, ToolSpec
 
     from homing_agent.events import AgentEvent
     from homing_agent.parts import Parts
@@ -78,6 +80,7 @@ class RequestState:
         self.conversation_id = conversation_id
         self.emit = emit
         self.tools: tuple[ToolSpec, ...] = parts.registry.offered()
+        self._home_tools: dict[str, ToolSpec] = {}
         self.remote: Remote | None = None
         self.failures = 0
         self.failure = ""
@@ -113,7 +116,8 @@ class RequestState:
     def prompt(self) -> tuple[Message, ...]:
         """The whole conversation for the model that is at work."""
         prompts = self.parts.prompts
-        text = prompts.phone if self.remote is None else prompts.home
+        home = prompts.home_tools if self._home_tools else prompts.home
+        text = prompts.phone if self.remote is None else home
         begun = (assistant_turn(self.begun, (), self.messages),) if self.begun else ()
         return (system_message(text), *self.messages, *begun)
 
@@ -124,6 +128,25 @@ class RequestState:
     def said(self) -> list[str]:
         """Where a call's arguments may honestly come from."""
         return said(self.messages)
+
+    def at_node(self, name: str) -> AtNode | None:
+        """A tool of the node that is at work; None if the phone has this tool, or nobody."""
+        spec = self._home_tools.get(name)
+        if spec is None or self.remote is None:
+            return None
+        return AtNode(spec, self.remote.name, sensitivity_of(self.messages))
+
+    def check(self, call: ToolCall) -> ToolSpec:
+        """The tool of a call, once the call is known to be well formed; raises as `Registry.check`.
+
+        The schema of a node's tool may say more than the phone understands: its node checks that.
+        """
+        at = self.at_node(call.name)
+        if at is None:
+            return self.parts.registry.check(call).spec
+        if not unsupported(at.spec.parameters):
+            check_arguments(at.spec.parameters, call.arguments)
+        return at.spec
 
     def add(self, messages: Sequence[Message], *, settled: bool) -> None:
         """Put turns into the context.
@@ -160,6 +183,10 @@ class RequestState:
             decision = self._decide(point, call, text, broken_call)
         return decision
 
+    async def go_home(self, reason: str) -> bool:
+        """Move the work home without a decision; whether that went well."""
+        return await self._go_home(reason)
+
     def announce(self) -> None:
         """Show where the work is done, unless that has been shown."""
         remote, info = self.remote, self.parts.engine.info
@@ -183,7 +210,7 @@ class RequestState:
         except HomingError:
             return False
         self.emit(Note(f"{failed.name} could not answer: {error.what}; {remote.name} is asked"))
-        self._take_to(remote, self._reason)
+        await self._take_to(remote, self._reason)
         return True
 
     def lose_home(self, error: HomingError, begun: str) -> None:
@@ -195,6 +222,7 @@ class RequestState:
         self._home_problem = f"{who} {verb}: {error.what}"
         self._reach = Reach.UNREACHABLE
         self.remote = None
+        self._drop_home_tools()
         self.begun = begun
         if begun:
             self.emit(Note(f"{self._home_problem}; the phone goes on from here"))
@@ -275,11 +303,8 @@ class RequestState:
 
     def _done(self, steps: Sequence[ToolStep]) -> list[str]:
         """Tools that changed something for this request, in order."""
-        acting = {
-            spec.name
-            for spec in self.parts.registry.offered()
-            if spec.effect is not EffectClass.READ
-        }
+        tools = (*self.parts.registry.offered(), *self._home_tools.values())
+        acting = {spec.name for spec in tools if spec.effect is not EffectClass.READ}
         done = (
             step.call.name
             for step in steps
@@ -354,7 +379,7 @@ class RequestState:
             remote = await self._pick()
         except HomingError as error:
             return self._no_home(error)
-        self._take_to(remote, reason)
+        await self._take_to(remote, reason)
         return True
 
     async def _pick(self) -> Remote:
@@ -372,7 +397,11 @@ class RequestState:
             msg = f"no node answered within {limits.pick_s:g} s"
             raise UnavailableError(msg) from None
 
-    def _take_to(self, remote: Remote, reason: str) -> None:
+    async def _take_to(self, remote: Remote, reason: str) -> None:
+        self._drop_home_tools()
+        if self.parts.jobs is not None and self.tools == self.parts.registry.offered():
+            # Not where tools were taken away from a model that made calls up.
+            self._offer(await self.parts.jobs.tools(remote))
         self.remote = remote
         self._reach = Reach.THERE
         peer = remote.place is Place.PEER and _TO_PEER not in reason
@@ -380,6 +409,16 @@ class RequestState:
         self._first_token = None
         del self._made[self._settled :]
         self.announce()
+
+    def _offer(self, home_tools: Sequence[ToolSpec]) -> None:
+        """Offer a node's tools behind the phone's; of two with one name the phone's counts."""
+        taken = self.parts.registry.names
+        self._home_tools = {spec.name: spec for spec in home_tools if spec.name not in taken}
+        self.tools = (*self.tools, *self._home_tools.values())
+
+    def _drop_home_tools(self) -> None:
+        self.tools = tuple(spec for spec in self.tools if spec.name not in self._home_tools)
+        self._home_tools = {}
 
     def _no_home(self, error: HomingError) -> bool:
         self._reach = Reach.UNREACHABLE

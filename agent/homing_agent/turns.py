@@ -136,7 +136,7 @@ class _Turn:
         if spec is not None:
             call = trim(call, spec, said)
         try:
-            spec = state.parts.registry.check(call).spec
+            spec = state.check(call)
         except HomingError:
             # It will fail where calls are run, which tells the model why.
             self._calls.append(ChosenCall(call))
