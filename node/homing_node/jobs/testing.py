@@ -61,6 +61,7 @@ class MemoryJobStore:
             )
             row, event = transitions.first(job)
             asked = [] if job.question is None else [job.question]
+            self._check_unasked(asked)
             self._made += 1
             self._jobs[job.key] = _Kept(
                 self._made, row, [event], job.data_key, job.payload, questions=asked
@@ -201,8 +202,7 @@ class MemoryJobStore:
         with self._lock:
             kept = self._fenced(fence)
             transitions.held(kept.row, fence)
-            if any(one.id == question.id for one in self._questions()):
-                raise transitions.asked_already()
+            self._check_unasked([question])
             kept.apply(transitions.asked(kept.row, question, entry))
             kept.questions.append(question)
 
@@ -320,6 +320,10 @@ class MemoryJobStore:
 
     def _rows(self) -> list[JobRow]:
         return [one.row for one in self._jobs.values()]
+
+    def _check_unasked(self, new: list[Question]) -> None:
+        if {one.id for one in new}.intersection(one.id for one in self._questions()):
+            raise transitions.asked_already()
 
     def _questions(self) -> list[Question]:
         asked = [question for one in self._jobs.values() for question in one.questions]
