@@ -194,6 +194,8 @@ class FakePhoneJobs:
             for event in self._events[found][seen:]:
                 seen = event.seq
                 yield event
+            if len(self._events[found]) > seen:
+                continue
             if self._jobs[found].state.final:
                 return
             await news.wait()

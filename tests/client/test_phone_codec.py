@@ -13,6 +13,7 @@ from homing_agent.events import (
     Note,
     RouteChosen,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
 )
 from homing_agent.ports import ConsentAnswer, ConsentQuestion
@@ -93,6 +94,13 @@ finals: st.SearchStrategy[FinalAnswer] = st.builds(
     error=st.none() | values.failures,
     features=st.dictionaries(values.labels, _finite, max_size=4),
 )
+progresses: st.SearchStrategy[ToolProgress] = st.builds(
+    ToolProgress,
+    call_id=values.tool_call_ids,
+    job_id=values.job_ids,
+    node=_labels,
+    event=values.job_events,
+)
 shown: st.SearchStrategy[AgentEvent | ConsentQuestion] = st.one_of(
     st.builds(TextDelta, values.texts),
     st.builds(ThinkingDelta, values.texts),
@@ -100,6 +108,7 @@ shown: st.SearchStrategy[AgentEvent | ConsentQuestion] = st.one_of(
     st.builds(RouteChosen, place=values.places, node=_labels, reason=values.lines, model=_labels),
     st.builds(ToolStarted, unfinished),
     st.builds(ToolFinished, finished),
+    progresses,
     questions,
     finals,
 )
@@ -127,6 +136,13 @@ CODECS = [
         phone_pb2.ConsentAnswer,
         codec.encode_consent_answer,
         codec.decode_consent_answer,
+    ),
+    Codec(
+        "progress",
+        progresses,
+        phone_pb2.ToolProgress,
+        events.encode_progress,
+        events.decode_progress,
     ),
     Codec("final", finals, phone_pb2.Answer, events.encode_final, events.decode_final),
     Codec("event", shown, phone_pb2.AskResponse, events.encode_event, events.decode_event),
