@@ -30,6 +30,8 @@ from homing_client.audit_book import AUDIT_BOOK_FILE, AuditBook
 from homing_client.audit_watch import RecordWatch
 from homing_client.background import Background
 from homing_client.homes import HomeLinks
+from homing_client.jobs.assembly import JobParts, assemble_jobs
+from homing_client.jobs.door import LinkedNodes
 from homing_client.key_place import IDENTITY_FOLDER
 from homing_client.keys import PhoneKeys
 from homing_client.local_engine import LocalEngine
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AsyncExitStack
 
+    from homing_agent.ports import Signer
     from homing_agent.runtime.model_host import ModelSource
     from homing_agent.runtime.paths import ProgramPaths
     from homing_core.approvals import ApprovalStatement, SignedApproval
@@ -91,6 +94,7 @@ class Assembly:
     agent: Agent
     sessions: Sessions
     records: Records
+    jobs: JobParts
 
     @property
     def identity(self) -> DeviceIdentity:
@@ -139,18 +143,25 @@ async def assemble(
     stack.push_async_callback(engine.close)
     records = _records(stack, setting, book, homes, touched)
     registry = Registry(builtin_tools(data, clock, ringer))
+    signer = _DeviceSigner(keys)
+    jobs = _jobs(stack, setting, homes, keys, signer)
     agent = Agent(
         Parts(
             engine=engine,
             registry=registry,
             journal=journal,
             homes=homes,
-            signer=_DeviceSigner(keys),
+            signer=signer,
             clock=clock,
             limits=Limits(pick_s=home.reach_seconds + _PICK_MARGIN_S),
+            jobs=jobs.requests,
         )
     )
-    sessions = Sessions(agent, touched)
+    ending = Background()
+    stack.push_async_callback(ending.close, 0.0)
+    sessions = Sessions(
+        agent, touched, lambda request: ending.run(jobs.desk.cancel_request(request))
+    )
     return Assembly(
         keys=keys,
         book=book,
@@ -163,7 +174,26 @@ async def assemble(
         agent=agent,
         sessions=sessions,
         records=records,
+        jobs=jobs,
     )
+
+
+def _jobs(
+    stack: AsyncExitStack,
+    setting: Setting,
+    homes: HomeLinks,
+    keys: PhoneKeys,
+    signer: Signer,
+) -> JobParts:
+    """What looks after jobs on the nodes, also where they or this phone change their keys."""
+    nodes = LinkedNodes(homes, keys)
+    folder = setting.paths.data_dir
+    jobs = assemble_jobs(folder, nodes, signer, lambda: keys.identities, setting.clock)
+    stack.push_async_callback(jobs.close)
+    homes.prepare(jobs.book.prepare)
+    homes.follow(jobs.book.succeed)
+    keys.keep(jobs.book.keys)
+    return jobs
 
 
 def _records(

@@ -16,6 +16,8 @@ from homing_core.errors import ConflictError, HomingError
 from homing_core.keys import NodeKnows, OwnKey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from homing_core.clock import Clock
     from homing_core.ids import DeviceId
     from homing_core.keys import KeyProtection
@@ -79,6 +81,16 @@ class PhoneKeys:
         self._book = book
         self._clock = clock
         self._changing = asyncio.Lock()
+        self._wanted: list[Callable[[], frozenset[DeviceId]]] = []
+
+    def keep(self, wanted: Callable[[], frozenset[DeviceId]]) -> None:
+        """Ask this for earlier keys that something is still sealed for, before one is destroyed."""
+        self._wanted.append(wanted)
+
+    @property
+    def identities(self) -> tuple[DeviceIdentity, ...]:
+        """All of them, the present one first."""
+        return self._ring.identities
 
     @property
     def current(self) -> DeviceIdentity:
@@ -146,7 +158,8 @@ class PhoneKeys:
     async def tidy(self) -> None:
         """Destroy the earlier keys that no node needs, and those that are too old."""
         async with self._changing:
-            for key in await asyncio.to_thread(self._not_needed):
+            wanted = frozenset(key for look in self._wanted for key in look())
+            for key in await asyncio.to_thread(self._not_needed, wanted):
                 await asyncio.to_thread(self._ring.retire, key)
                 _log.info("keys.destroyed", key=key)
 
@@ -169,11 +182,11 @@ class PhoneKeys:
     def _oldest(self) -> DeviceIdentity:
         return self._ring.identities[-1]
 
-    def _not_needed(self) -> list[DeviceId]:
+    def _not_needed(self, wanted: frozenset[DeviceId]) -> list[DeviceId]:
         earlier = self._ring.earlier
         if not earlier:
             return []
-        needed = {node.known_as for node in self._book.nodes()}
+        needed = {node.known_as for node in self._book.nodes()} | wanted
         now = self._clock.now()
         return [
             key.identity.device_id

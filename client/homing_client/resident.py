@@ -28,6 +28,7 @@ from homing_client.readiness import BringUp, Happening, Readiness
 from homing_client.rpc.audit_service import add_phone_audit_service
 from homing_client.rpc.pairing_phone import add_phone_pairing
 from homing_client.rpc.phone_devices import add_phone_devices
+from homing_client.rpc.phone_jobs import add_phone_jobs
 from homing_client.rpc.phone_keys import add_phone_keys
 from homing_client.rpc.phone_service import add_phone_service
 
@@ -141,6 +142,7 @@ class Resident:
         work: list[Coroutine[object, object, None]] = [
             bring_up.run(),
             parts.ringer.run(),
+            parts.jobs.keeper.run(),
             resume_pairings(identity=parts.identity, book=parts.book, clock=self._setting.clock),
             _on_network_change(parts.homes, watcher, bring_up),
             self._leave_when_idle(parts, stop),
@@ -182,6 +184,7 @@ def _services(
     return [
         add_phone_audit_service(parts.records),
         add_phone_devices(devices, touch),
+        add_phone_jobs(parts.jobs.desk, touch),
         add_phone_keys(desk),
     ]
 

@@ -154,10 +154,17 @@ class Sessions:
     Args:
         agent: does the work.
         touched: called whenever somebody uses the process.
+        end_jobs: ends the jobs that a request has begun; must return at once.
     """
 
-    def __init__(self, agent: Asks, touched: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        agent: Asks,
+        touched: Callable[[], None],
+        end_jobs: Callable[[RequestId], None] | None = None,
+    ) -> None:
         """Nothing runs yet."""
+        self._end_jobs = end_jobs
         self._agent = agent
         self._touched = touched
         self._closed = False
@@ -195,7 +202,12 @@ class Sessions:
         return session
 
     def cancel(self, session: Session) -> None:
-        """End a request because the person said so."""
+        """End a request because the person said so, and the jobs that it has begun.
+
+        Whoever only leaves stops watching: then all of it goes on.
+        """
+        if self._end_jobs is not None:
+            self._end_jobs(session.request.request_id)
         self._stop(session, ConflictError("the request was cancelled", "Ask again."))
 
     async def close(self) -> None:

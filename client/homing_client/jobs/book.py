@@ -62,9 +62,10 @@ _log = get_logger(__name__)
 class JobBook:
     """The book. Use `open`."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         """Use `open`."""
         self._db = connection
+        self._path = path
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -76,7 +77,7 @@ class JobBook:
         """
         connection = open_database(path, SCHEMA, VERSION)
         connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is gone
-        return cls(connection)
+        return cls(connection, path)
 
     def close(self) -> None:
         """Let go of the file. Harmless if done."""
@@ -241,9 +242,26 @@ class JobBook:
 
     # Nodes and their tools
 
+    def prepare(self, old: DeviceId, new: DeviceId) -> None:
+        """A node is about to be known by another id; called in whatever thread, harmless twice.
+
+        After a kill before `succeed`, `successors` tells, so that no job loses its node.
+        """
+        with _told(), contextlib.closing(sqlite3.connect(self._path, timeout=5)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            with connection:
+                connection.execute("INSERT OR REPLACE INTO successor VALUES (?, ?)", (old, new))
+
+    def successors(self) -> tuple[tuple[DeviceId, DeviceId], ...]:
+        """Old and new ids of nodes of which `prepare` was told, and `succeed` was not yet."""
+        with _told():
+            rows = self._db.execute("SELECT old, new FROM successor").fetchall()
+        return tuple((DeviceId(str(old)), DeviceId(str(new))) for old, new in rows)
+
     def succeed(self, old: DeviceId, new: DeviceId) -> None:
         """A node has a new key, and so another id; harmless twice."""
         with _told(), self._transaction():
+            self._db.execute("DELETE FROM successor WHERE old = ?", (old,))
             self._db.execute("UPDATE job SET node = ? WHERE node = ?", (new, old))
             self._db.execute("UPDATE OR REPLACE allowed SET node = ? WHERE node = ?", (new, old))
 

@@ -100,6 +100,7 @@ class JobDesk:
         sensitivity: Sensitivity,
         request_id: RequestId,
         allowed: bool,
+        schema_hash: str = "",
     ) -> PhoneJob:
         """See `PhoneJobs.start`."""
         call = ToolCall(new_tool_call_id(), tool, arguments)
@@ -108,6 +109,9 @@ class JobDesk:
             self._keeper.ensure(known.id)
             return self._shown(known)
         _, spec = await self._starter.find(tool, node, sensitivity)
+        if schema_hash not in {"", spec.schema_hash}:
+            msg = f"{spec.name} has changed since you were shown it"
+            raise ConflictError(msg, "Look at it again with homing tools, and start it then.")
         call = replace(call, name=spec.name)
         check_call(spec, call)
         approval = self._starter.consent(spec, call, request_id, allowed=allowed)

@@ -64,6 +64,16 @@ class RequestJobs:
             _log.info("jobs.no_tools", node=remote.node, kind=type(error).__name__)
         return ()
 
+    async def names(self) -> frozenset[str]:
+        """See `HomeJobs.names`."""
+        try:
+            said = await self._offers.of_all(await self._nodes.known())
+        except HomingError:
+            return frozenset()
+        return frozenset(
+            tool.name for _, tools in said if not isinstance(tools, HomingError) for tool in tools
+        )
+
     def changed(self, tool: ToolSpec) -> bool:
         """See `HomeJobs.changed`."""
         return self._book.allowed(tool) not in {"", tool.schema_hash}

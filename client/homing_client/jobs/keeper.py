@@ -95,6 +95,7 @@ class JobKeeper:
         """Take up what is left to do, and now and then remove what is old; never ends."""
         while True:
             try:
+                await self._follow_keys()
                 await self._tidy()
                 for entry in self._book.unsettled():
                     self.ensure(entry.id)
@@ -240,6 +241,13 @@ class JobKeeper:
         if not task.cancelled() and (problem := task.exception()) is not None:
             _log.error("jobs.errand_failed", job=job, exc_info=problem)
         self.news.tell()
+
+    async def _follow_keys(self) -> None:
+        """Make up for a kill between the list of nodes and this book, when a node had a new key."""
+        known = {node.id for node in await self._nodes.known()}
+        for old, new in self._book.successors():
+            if new in known and old not in known:
+                self._book.succeed(old, new)
 
     async def _tidy(self) -> None:
         for entry in self._book.old(self._clock.now() - KEEP_S):

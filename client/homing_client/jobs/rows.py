@@ -42,6 +42,7 @@ CREATE TABLE allowed (
   node TEXT NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL, tool_hash TEXT NOT NULL,
   PRIMARY KEY (node, server, name)
 ) WITHOUT ROWID;
+CREATE TABLE successor (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
 """
 COLUMNS: Final = (
     "id, asked, node, node_name, place, certificate, key, asked_at, tried, "
