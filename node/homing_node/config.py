@@ -18,6 +18,14 @@ from homing_node.door_section import DoorSection, SecuritySection
 from homing_node.key_section import KeysSection
 from homing_node.limit_sections import LimitsSection
 from homing_node.peers.section import PeersSection
+from homing_node.recipe_section import RecipeSection, check_recipe_names
+from homing_node.tools_section import (
+    AgentTaskSection,
+    DocumentsSection,
+    FetchSection,
+    McpSection,
+    ToolsSection,
+)
 
 ENVIRONMENT_PREFIX: Final = "HOMING_NODE_"
 DEFAULT_PORT: Final = 47100
@@ -265,9 +273,16 @@ class NodeConfig:
     audit: AuditSection = field(default_factory=AuditSection)
     keys: KeysSection = field(default_factory=KeysSection)
     peers: PeersSection = field(default_factory=PeersSection)
+    tools: ToolsSection = field(default_factory=ToolsSection)
+    documents: DocumentsSection = field(default_factory=DocumentsSection)
+    fetch: FetchSection = field(default_factory=FetchSection)
+    agent_task: AgentTaskSection = field(default_factory=AgentTaskSection)
+    mcp: McpSection = field(default_factory=McpSection)
+    recipes: dict[str, RecipeSection] = field(default_factory=dict[str, RecipeSection])
 
     def __post_init__(self) -> None:
-        """Check the names of the models."""
+        """Check the names of the models and of what people name themselves."""
+        check_recipe_names(self.recipes)
         for name in self.upstream:
             if not _NAME.fullmatch(name):
                 msg = f"upstream {name!r} is not a plain name of at most 64 characters"

@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from homing_core.errors import InvalidDataError, RefusedError, UsageError
+from homing_core.errors import HomingError, InvalidDataError, RefusedError, UsageError
 from homing_core.labels import clean_label
 
-from homing_agent.tools.home.recipe_parameter import ParameterKind
+from homing_agent.tools.home.recipe_parameter import ParameterKind, refuse
 from homing_agent.tools.home.recipe_paths import hold
 from homing_agent.tools.home.recipe_spec import OUT_FOLDER
 
@@ -81,6 +81,19 @@ def filled(
             else:
                 values[name] = value
         yield tuple(_arguments(recipe, values, out_folder))
+
+
+def check_defaults(recipe: Recipe) -> None:
+    """Refuse a default that a call could not give: `UsageError` that begins with the key."""
+    for name, parameter in recipe.parameters.items():
+        if parameter.default is None:
+            continue
+        if parameter.kind is ParameterKind.BOOLEAN and not isinstance(parameter.default, bool):
+            refuse(f"parameters.{name}.default", "it is neither true nor false")
+        try:
+            _value(name, parameter, None)
+        except HomingError as error:
+            refuse(f"parameters.{name}.default", error.what)
 
 
 def _arguments(
@@ -164,7 +177,9 @@ def _number(name: str, parameter: Parameter, value: JsonValue | Value) -> str:
         raise _refused(name, f"is below {parameter.low:g}")
     if parameter.high is not None and value > parameter.high:
         raise _refused(name, f"is above {parameter.high:g}")
-    if parameter.kind is ParameterKind.INTEGER or value == int(value):
+    if parameter.kind is ParameterKind.INTEGER and value != int(value):
+        raise _refused(name, "is not a whole number")
+    if value == int(value):
         return str(int(value))
     # Never an exponent: some programs do not know it.
     return f"{value:.12f}".rstrip("0").rstrip(".")
