@@ -5,13 +5,18 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fuzz import device_targets, model_targets, trust_targets
+from fuzz import device_targets, model_targets, phone_targets, trust_targets
 from fuzz.found import automatic
 
 if TYPE_CHECKING:
     from fuzz.target import Target
 
-_BY_HAND = [*trust_targets.TARGETS, *model_targets.TARGETS, *device_targets.TARGETS]
+_BY_HAND = [
+    *trust_targets.TARGETS,
+    *model_targets.TARGETS,
+    *device_targets.TARGETS,
+    *phone_targets.TARGETS,
+]
 
 
 @cache
