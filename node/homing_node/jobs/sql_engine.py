@@ -152,6 +152,7 @@ class JobDatabase:
                     raise
                 time.sleep(min(0.05, self._busy_s))
             else:
+                self.wipe()  # a daemon may have been killed before it did
                 return
 
     def _check_in_place(self) -> None:
@@ -259,4 +260,5 @@ def _check_sqlite(connection: sa.Connection) -> None:
         raise ConfigError(msg, "Move it away, or choose another data directory.")
     if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
         raise damaged()
-    connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION_ID}")
+    if empty:
+        connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION_ID}")
