@@ -52,6 +52,7 @@ class UseView:
         running: generations that run now.
         days: on which it used anything, newest first.
         introduced_by: device id of the node that vouches for it; empty if paired here.
+        jobs: its jobs that have not ended.
     """
 
     account: str
@@ -62,6 +63,7 @@ class UseView:
     running: int
     days: tuple[DayView, ...]
     introduced_by: str = ""
+    jobs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

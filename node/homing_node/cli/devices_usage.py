@@ -77,7 +77,7 @@ def _show(found: tuple[UseView, ...], days: int) -> None:
     table.add_column("Device", no_wrap=True)
     table.add_column("Name", overflow="fold")
     span = "today" if days == 1 else f"{days} days"
-    for title in ("Tokens in 24 h", f"Answers, {span}", "In", "Out", "Refused"):
+    for title in ("Tokens in 24 h", f"Answers, {span}", "In", "Out", "Refused", "Jobs"):
         table.add_column(title, overflow="fold", justify="right")
     for one in found:
         most = f" of {one.tokens_per_day:,}" if one.tokens_per_day else ""
@@ -89,6 +89,7 @@ def _show(found: tuple[UseView, ...], days: int) -> None:
             f"{sum(day.prompt_tokens for day in one.days):,}",
             f"{sum(day.completion_tokens for day in one.days):,}",
             f"{sum(day.refusals for day in one.days):,}",
+            f"{one.jobs:,}",
         )
     out.print(table)
 
@@ -103,6 +104,7 @@ def use_object(one: UseView) -> dict[str, Any]:
         "tokens_24h": one.tokens_24h,
         "tokens_per_day": one.tokens_per_day or None,
         "running": one.running,
+        "jobs": one.jobs,
         "days": [_day_object(day) for day in one.days],
     }
 

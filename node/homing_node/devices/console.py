@@ -12,6 +12,8 @@ from homing_crypto.audit.records import CONSOLE
 from homing_node.devices.changes import changed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from homing_core.access import Limits
     from homing_core.devices import DeviceView
     from homing_crypto.devices import PairedDevice
@@ -50,6 +52,7 @@ class Used:
         tokens_per_day: limit on these; 0 for none.
         running: generations that run.
         days: newest first.
+        jobs: its jobs that have not ended.
     """
 
     account: str
@@ -58,6 +61,7 @@ class Used:
     tokens_per_day: int
     running: int
     days: tuple[DayUse, ...]
+    jobs: int = 0
 
 
 class DeviceConsole:
@@ -68,12 +72,19 @@ class DeviceConsole:
         desk: changes devices.
         admission: knows what holds and what is used now.
         ledger: knows what was used.
+        unended: how many jobs of each account have not ended; may take a moment.
     """
 
     def __init__(
-        self, store: TrustStore, desk: DeviceDesk, admission: Admission, ledger: UsageLedger
+        self,
+        store: TrustStore,
+        desk: DeviceDesk,
+        admission: Admission,
+        ledger: UsageLedger,
+        unended: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         """Keep where to look."""
+        self._unended = unended
         self._store = store
         self._desk = desk
         self._admission = admission
@@ -107,14 +118,17 @@ class DeviceConsole:
         for day in await self._ledger.days(days):
             by_account.setdefault(day.account, []).append(day)
         names: dict[str, PairedDevice] = {device.owner: device for device in known}
+        jobs = await asyncio.to_thread(self._unended)
         found = [
-            self._used(account, names.get(account), tuple(uses))
+            self._used(account, names.get(account), tuple(uses), jobs.get(account, 0))
             for account, uses in by_account.items()
             if only in {None, account}
         ]
         return tuple(sorted(found, key=lambda one: -one.tokens_24h))
 
-    def _used(self, account: str, device: PairedDevice | None, days: tuple[DayUse, ...]) -> Used:
+    def _used(
+        self, account: str, device: PairedDevice | None, days: tuple[DayUse, ...], jobs: int
+    ) -> Used:
         tokens, running = self._admission.used(account)
         most = 0
         if device is not None:
@@ -122,4 +136,4 @@ class DeviceConsole:
                 most = self._admission.standing(device).limits.tokens_per_day
             except HomingError:
                 most = device.limits.tokens_per_day  # nobody vouches for it any more
-        return Used(account, device, tokens, most, running, days)
+        return Used(account, device, tokens, most, running, days, jobs)

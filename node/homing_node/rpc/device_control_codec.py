@@ -97,6 +97,7 @@ def encode_use(value: Used) -> wire.DeviceUse:
             for one in value.days
         ],
         introduced_by=device.introduced_by if device else "",
+        jobs=value.jobs,
     )
 
 
@@ -130,4 +131,5 @@ def _decode_use(message: wire.DeviceUse) -> UseView:
             for one in message.days
         ),
         introduced_by=clean_label(message.introduced_by, 64, ""),
+        jobs=message.jobs,
     )

@@ -72,7 +72,7 @@ class DayOfUse(_message.Message):
     def __init__(self, day: _Optional[str] = ..., generations: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ..., refusals: _Optional[int] = ...) -> None: ...
 
 class DeviceUse(_message.Message):
-    __slots__ = ("account", "name", "role", "tokens_24h", "tokens_per_day", "running", "days", "introduced_by")
+    __slots__ = ("account", "name", "role", "tokens_24h", "tokens_per_day", "running", "days", "introduced_by", "jobs")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +81,7 @@ class DeviceUse(_message.Message):
     RUNNING_FIELD_NUMBER: _ClassVar[int]
     DAYS_FIELD_NUMBER: _ClassVar[int]
     INTRODUCED_BY_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
     account: str
     name: str
     role: _node_pb2.DeviceRole
@@ -89,7 +90,8 @@ class DeviceUse(_message.Message):
     running: int
     days: _containers.RepeatedCompositeFieldContainer[DayOfUse]
     introduced_by: str
-    def __init__(self, account: _Optional[str] = ..., name: _Optional[str] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., tokens_24h: _Optional[int] = ..., tokens_per_day: _Optional[int] = ..., running: _Optional[int] = ..., days: _Optional[_Iterable[_Union[DayOfUse, _Mapping]]] = ..., introduced_by: _Optional[str] = ...) -> None: ...
+    jobs: int
+    def __init__(self, account: _Optional[str] = ..., name: _Optional[str] = ..., role: _Optional[_Union[_node_pb2.DeviceRole, str]] = ..., tokens_24h: _Optional[int] = ..., tokens_per_day: _Optional[int] = ..., running: _Optional[int] = ..., days: _Optional[_Iterable[_Union[DayOfUse, _Mapping]]] = ..., introduced_by: _Optional[str] = ..., jobs: _Optional[int] = ...) -> None: ...
 
 class GetUsageResponse(_message.Message):
     __slots__ = ("devices",)
