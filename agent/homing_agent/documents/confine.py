@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -69,9 +70,14 @@ def allow_computing(seconds: int) -> None:
 
 
 def resident_bytes() -> int:
-    """The most memory that this process has held."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    """Memory that this process holds; where the system does not say, the most that it has held."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    # Not `ru_maxrss`: on Linux that begins with what the daemon held when it started this process.
+    return pages * resource.getpagesize()
 
 
 def _limit(kind: int, most: int) -> None:

@@ -29,6 +29,7 @@ def open_folder(root: Path, parts: Sequence[str | bytes]) -> int:
     descriptor = os.open(root, _FOLDER)
     for part in parts:
         try:
+            _check_name(os.fsencode(part))
             following = os.open(part, _FOLDER, dir_fd=descriptor)
         finally:
             os.close(descriptor)
@@ -51,6 +52,7 @@ def open_file(root: Path, relative: bytes) -> int:
     *parents, name = relative.split(b"/")
     folder = open_folder(root, parents)
     try:
+        _check_name(name)
         _check(os.stat(name, dir_fd=folder, follow_symlinks=False))
         descriptor = os.open(name, _FILE, dir_fd=folder)
     finally:
@@ -69,6 +71,11 @@ def is_folder(root: Path, parts: Sequence[str]) -> bool:
         os.close(open_folder(root, parts))
         return True
     return False
+
+
+def _check_name(part: bytes) -> None:
+    if part in {b"", b".", b".."} or b"/" in part:
+        raise NoFileError
 
 
 def _check(found: os.stat_result) -> None:
