@@ -58,7 +58,9 @@ from homing_node.rpc.node_service import NodeService, ToolsService
 from homing_node.rpc.recovery_service import add_recovery_service
 from homing_node.rpc.rules import MAIN_RULES
 from homing_node.rpc.servers import control_server, main_server
-from homing_node.tools import NoTools
+from homing_node.rpc.tools_control import add_tools_control
+from homing_node.tools import NoTools, started
+from homing_node.tools_views import console_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -176,8 +178,9 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
         stack.callback(store.close)
 
         facts = NodeFacts(ring, node_name(config), homing_version())
-        budget = memory_budget(config.model.memory_mib)
-        models = ModelPool(options.models, budget_bytes=budget, clock=clock)
+        models = ModelPool(
+            options.models, budget_bytes=memory_budget(config.model.memory_mib), clock=clock
+        )
         generations = Generations(GenerationTable(_limits(config), clock), models)
         calls, health = LiveCalls(), Health()
         limits = await stack.enter_async_context(
@@ -281,12 +284,14 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 add_audit_control(audit, store),
                 add_keys_control(keys),
                 peers.control.add_to,
+                add_tools_control(console_of(options.tools)),
             ],
         )
         add_local_port(control, options.paths)
 
         # From here on things run; they end in the opposite order.
         stack.push_async_callback(models.close)
+        await stack.enter_async_context(started(options.tools))
         await health.set(serving=False)
         for one in (control, server):
             stack.push_async_callback(one.stop, _GRACE_S)

@@ -21,7 +21,7 @@ from homing_agent.web.fetch import FetchRules, PageFetcher
 from homing_core.errors import ConfigError, HomingError, NotFoundError
 from homing_core.labels import clean_label
 
-from homing_node.tools_views import Offer, PlainConsole, ServerView, ToolsOverview, ToolView
+from homing_node.tools_views import Offer, ServerView, ToolsOverview, ToolView
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from homing_core.tools import ToolSpec
 
     from homing_node.config import NodeConfig
-    from homing_node.tools import HomeTools
-    from homing_node.tools_views import ToolsConsole
 
 MCP_FILE: Final = "mcp.json"
 _OWN_GROUPS: Final = frozenset({"builtin", "documents", "home", "recipe"})
@@ -218,11 +216,6 @@ def home_tools(
         section = config.agent_task
         own.append(AgentTask(TaskLimits(turns=section.turns, seconds=section.minutes * 60)))
     return NodeTools(own, _mcp(config, paths, env, own), config.tools.off, closers)
-
-
-def tools_console(tools: HomeTools) -> ToolsConsole:
-    """The console's view of a node's tools."""
-    return tools if isinstance(tools, NodeTools) else PlainConsole(tools)
 
 
 def _fetch_page(config: NodeConfig) -> FetchPage:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Protocol
 
 from homing_core.limits import may_use_tool
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from homing_agent.tool import Tool
     from homing_core.access import Limits
     from homing_core.tools import ToolSpec
@@ -54,3 +57,13 @@ class NoTools:
 def tools_for(tools: HomeTools, limits: Limits) -> tuple[ToolSpec, ...]:
     """Those that a device may know of and run."""
     return tuple(tool for tool in tools.specs() if may_use_tool(limits, tool.name, tool.server))
+
+
+@contextlib.asynccontextmanager
+async def started(tools: HomeTools) -> AsyncGenerator[None]:
+    """Have tools brought up for the length of a block; whoever runs them is to end before."""
+    try:
+        await tools.start()
+        yield
+    finally:
+        await tools.close()

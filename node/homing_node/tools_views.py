@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from homing_core.errors import NotFoundError
 
@@ -93,6 +93,7 @@ class ToolsOverview:
     servers: tuple[ServerView, ...] = ()
 
 
+@runtime_checkable
 class ToolsConsole(Protocol):
     """What the person at the node's own console may do. Methods raise `HomingError`."""
 
@@ -152,3 +153,8 @@ class PlainConsole:
         del server
         msg = "this node has no MCP servers"
         raise NotFoundError(msg, "List some in mcp.json; see docs/tools.md.")
+
+
+def console_of(tools: HomeTools) -> ToolsConsole:
+    """The console of a node's tools; those that have none of their own get a plain one."""
+    return tools if isinstance(tools, ToolsConsole) else PlainConsole(tools)

@@ -19,6 +19,7 @@ from homing_node.cli import (
     protect_command,
     recovery_command,
     run_command,
+    tools_command,
 )
 from homing_node.cli.options import PROGRAM
 
@@ -66,6 +67,7 @@ audit_command.register(app)
 protect_command.register(keys_command.keys)
 keys_command.register(app)
 peers_command.register(app)
+tools_command.register(app)
 jobs_command.register(app)
 
 

@@ -101,6 +101,7 @@ async def _run(setup: Setup, changes: dict[str, str], *, as_json: bool) -> None:
     from homing_node.cli.console import out  # noqa: PLC0415  # as above
     from homing_node.cli.screen import JsonLines, Screen, Silence  # noqa: PLC0415  # as above
     from homing_node.daemon import run_daemon  # noqa: PLC0415  # as above
+    from homing_node.home_tools import home_tools  # noqa: PLC0415  # as above
     from homing_node.key_place import key_place  # noqa: PLC0415  # as above
     from homing_node.models.sources import (  # noqa: PLC0415  # as above
         configured_models,
@@ -116,7 +117,7 @@ async def _run(setup: Setup, changes: dict[str, str], *, as_json: bool) -> None:
     states = paths.data_dir / "states"
     models = configured_models(config, Store(), states)
     await asyncio.to_thread(forget_other_states, config, states)
-    options = NodeOptions(paths, config, models, vault=vault)
+    options = NodeOptions(paths, config, models, tools=home_tools(config, paths), vault=vault)
     if as_json:
         await run_daemon(options, JsonLines())
     elif out.is_terminal:
