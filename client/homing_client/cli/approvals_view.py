@@ -57,11 +57,16 @@ def show_waiting(waiting: Waiting, command: Callable[[str], str] | None = None) 
     """The exact step, who asks and why; with `command` also how to answer."""
     asked = waiting.approval
     who = f"for {asked.device_name}" if asked.device_name else "for a job of this phone"
+    why = f"Why: {asked.reason}" if asked.reason else ""
     show_step(
         asked.tool,
         asked.call.arguments,
         f"at {waiting.node_name}, {who}",
-        (asked.preview, asked.reason, f"Void after {moment(asked.expires_at)}."),
+        (
+            asked.preview,
+            f"Why: {asked.reason}" if asked.reason else "",
+            f"Void after {moment(asked.expires_at)}.",
+        ),
     )
     if command is not None:
         number = short_job(asked.job_id)

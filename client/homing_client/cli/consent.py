@@ -69,7 +69,7 @@ def show_step(tool: ToolSpec, arguments: JsonObject, where: str, lines: Iterable
         err.print(f"  {exact(name)[1:-1]}: {exact(value)}", markup=False, soft_wrap=True)
     for line in lines:
         if line:
-            err.print(printable(line), markup=False, soft_wrap=True)
+            err.print(printable(line), markup=False)
 
 
 def _show(question: ConsentQuestion) -> None:

@@ -209,7 +209,7 @@ class JobShow:
     def _line(self) -> str:
         """The same in one line, for a pipe."""
         if self._state is not JobState.RUNNING:
-            return ": ".join(filter(None, (self._title, self._words(), self.question)))
+            return f"{self._title}: {' · '.join(filter(None, (self._words(), self.question)))}"
         facts = [*self._numbers(), self._note]
         return f"{self._title}: {' · '.join(filter(None, facts)) or STATE_WORDS[self._state]}"
 

@@ -105,8 +105,10 @@ class Watch:
         async with contextlib.aclosing(calls.watch(job.id, self._after)) as events:
             async for event in events:
                 self._after = event.seq
-                self._say(job, event)
-                if event.state is JobState.UNKNOWN_EFFECT and event.seq >= job.last_seq:
+                unknown = event.state is JobState.UNKNOWN_EFFECT and event.seq >= job.last_seq
+                if self._as_json or not unknown:
+                    self._say(job, event)
+                if unknown:  # it goes on when a person has said what they know
                     break
         return self._end(named_job(await calls.list(refresh=False), job.id))
 

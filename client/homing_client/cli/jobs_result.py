@@ -86,15 +86,15 @@ async def _result(setup: Setup, text: str, to: Path | None, *, replace: bool, as
 
     folder = _folder(to) if to is not None else None
     async with jobs_calls(setup) as calls:
-        job = named_job(await calls.list(refresh=False), text).id
-        found = await calls.result(job)
+        job = named_job(await calls.list(refresh=False), text)
+        found = await calls.result(job.id)
         saved = None
         if folder is not None:
-            saved = await calls.save_files(job, folder, replace=replace)
+            saved = await calls.save_files(job.id, folder, replace=replace)
     if as_json:
         print_json(result_object(found, saved))
     else:
-        show_result(found, setup.command, hint=saved is None)
+        show_result(job, found, setup.command, hint=saved is None)
         if saved is not None:
             show_saved(saved)
     return 1 if found.is_error else 0

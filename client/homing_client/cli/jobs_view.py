@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _ROOMY = 100
 """Columns from which on a table is easier to read than lines."""
+
+_BETWEEN = 5
+"""Columns that indent and separator take."""
 _YOURS = "waits for your word"
 
 
@@ -53,7 +56,8 @@ def show_jobs(
     jobs: Sequence[PhoneJob], asked: Collection[JobId], command: Callable[[str], str]
 ) -> None:
     """A table where there is room for one; on a phone's narrow screen a few lines for each."""
-    from rich.table import Table  # noqa: PLC0415  # keep help quick
+    from rich.padding import Padding  # noqa: PLC0415  # keep help quick
+    from rich.table import Table  # noqa: PLC0415  # as above
     from rich.text import Text  # noqa: PLC0415  # as above
 
     from homing_client.cli.console import aside, out, printable  # noqa: PLC0415  # as above
@@ -72,7 +76,7 @@ def show_jobs(
     ]
     if out.width >= _ROOMY:
         table = Table(box=None, pad_edge=False)
-        for title in ("Job", "Tool", "At", "State", "How far", "Asked", ""):
+        for title in ("Job", "Tool", "At", "State", "How far", "Asked", "Note"):
             table.add_column(title, overflow="fold")
         for cells in rows:
             table.add_row(*map(Text, cells))
@@ -80,10 +84,11 @@ def show_jobs(
     else:
         for number, tool, node, state, far, when, why in rows:
             out.print(Text(f"{number} {tool} at {node}", style="bold"))
-            out.print(Text(f"  {state}" + (f", {far}" if far else "")))
-            if why:
-                out.print(Text(f"  {why}"))
-            out.print(Text(f"  asked {when}", style="dim"))
+            now, then = f"{state}, {far}" if far else state, f"asked {when}"
+            fits = len(now) + len(then) + _BETWEEN <= out.width
+            for line in (f"{now} · {then}", why) if fits else (now, why, then):
+                if line:
+                    out.print(Padding.indent(Text(line), 2))
     for hint in next_steps(jobs, asked, command):
         aside(hint)
 
@@ -108,19 +113,23 @@ def _why(job: PhoneJob) -> str:
     return job.note or (job.progress.note if job.progress and not job.state.final else "")
 
 
-def show_result(result: JobResult, command: Callable[[str], str], *, hint: bool) -> None:
+def show_result(
+    job: PhoneJob, result: JobResult, command: Callable[[str], str], *, hint: bool
+) -> None:
     """The text on standard output, everything around it on standard error.
 
     Args:
-        result: what came of a job.
+        job: the job.
+        result: what came of it.
         command: a command that reaches the same phone, from its words.
         hint: whether to name files that the person has not taken.
     """
-    from homing_client.cli.console import aside, printable, write_answer  # noqa: PLC0415  # quick
+    from homing_client.cli.console import aside, write_answer  # noqa: PLC0415  # keep help quick
 
     text = result.say or result.content
     if result.is_error:
-        aside(printable(text).rstrip("\n"), style="")
+        failed = f"{job.tool.name} at {job.node_name} failed"
+        aside(f"{failed}: {text.strip()}" if text.strip() else failed, style="")
         return
     if text:
         write_answer(text if text.endswith("\n") else f"{text}\n")
