@@ -316,7 +316,8 @@ class JobBook:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # a full disk ends it by itself
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 

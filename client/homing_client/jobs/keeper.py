@@ -188,15 +188,18 @@ class JobKeeper:
         return False
 
     async def _follow(self, node: JobNode, entry: JobEntry) -> bool:
-        if not self._streams.locked():
-            async with self._streams:
-                await self._stream(node, entry)
-            return False
-        told = await node.status(entry.id)
-        self._book.note_event(entry.id, of_status(told.status), self._clock.now())
-        if not told.status.state.final:
-            await asyncio.sleep(POLL_S)
-        return True
+        try:
+            async with asyncio.timeout(POLL_S):
+                await self._streams.acquire()
+        except TimeoutError:
+            told = await node.status(entry.id)
+            self._book.note_event(entry.id, of_status(told.status), self._clock.now())
+            return True
+        try:
+            await self._stream(node, entry)
+        finally:
+            self._streams.release()
+        return False
 
     async def _stream(self, node: JobNode, entry: JobEntry) -> None:
         unwritten: JobEvent | None = None
@@ -254,3 +257,4 @@ class JobKeeper:
             self._book.forget(entry.id)
         known = [entry.id for entry in self._book.all()]
         await asyncio.to_thread(self._folder.tidy, known)
+        self.news.tell()
