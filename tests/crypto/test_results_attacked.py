@@ -144,26 +144,52 @@ def test_a_manifest_that_lies_about_files() -> None:
         assert refused(blob).what
 
 
+ODD: dict[str, object] = {
+    "more": 1,
+    "v": 2,
+    "trust": "absolute",
+    "sensitivity": ["home_only"],
+    "content": 7,
+    "say": "half \ud83d",
+    "is_error": 0,
+    "job": "job-1",
+    "files": {"a": 1},
+    "source": None,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), ODD.items())
+def test_a_manifest_with_an_odd_field(name: str, value: object) -> None:
+    def change(form: dict[str, object]) -> None:
+        form[name] = value
+
+    assert isinstance(refused(lying(change, b"123")), InvalidDataError)
+
+
 @pytest.mark.parametrize(
-    "change",
+    "file",
     [
-        lambda form: form.pop("content"),
-        lambda form: form.update(more=1),
-        lambda form: form.update(v=2),
-        lambda form: form.update(trust="absolute"),
-        lambda form: form.update(trust=["trusted"]),
-        lambda form: form.update(content=7),
-        lambda form: form.update(content="half \ud83d"),
-        lambda form: form.update(is_error=0),
-        lambda form: form.update(job="job-1"),
-        lambda form: form.update(files={"a": 1}),
-        lambda form: form.update(files=[[]]),
-        lambda form: form["files"][0].update(media_type="text/html\r\nX: y"),
-        lambda form: form["files"][0].update(path="/etc"),
+        [],
+        {"name": "a", "size_bytes": 3},
+        {"name": "a", "size_bytes": 3, "media_type": "", "path": "/etc"},
+        {"name": "a", "size_bytes": 3, "media_type": "text/html\r\nX: y"},
+        {"name": 7, "size_bytes": 3, "media_type": ""},
     ],
 )
-def test_a_manifest_that_is_none(change: Callable[[dict[str, object]], object]) -> None:
+def test_a_manifest_with_an_odd_file(file: object) -> None:
+    def change(form: dict[str, object]) -> None:
+        form["files"] = [file]
+
     assert isinstance(refused(lying(change, b"123")), InvalidDataError)
+
+
+def test_a_manifest_without_a_field() -> None:
+    for name in json.loads(encode_result(RESULT)):
+
+        def change(form: dict[str, object], name: str = name) -> None:
+            del form[name]
+
+        assert isinstance(refused(lying(change, b"123")), InvalidDataError)
 
 
 @pytest.mark.parametrize(
