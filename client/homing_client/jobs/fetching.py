@@ -109,8 +109,8 @@ class Fetcher:
         """Tell the node that the result is here for good."""
         with contextlib.suppress(NotFoundError):  # it has forgotten the job: that was the point
             await node.ack(entry.id, entry.sha256)
-        self._book.note_acked(entry.id)
         await asyncio.to_thread(self._folder.drop_part, entry.id)
+        self._book.note_acked(entry.id)
 
     async def _fetch(self, node: JobNode, entry: JobEntry, told: Told) -> None:
         try:

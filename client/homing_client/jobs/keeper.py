@@ -241,7 +241,7 @@ class JobKeeper:
         if self._errands.get(job) is task:
             del self._errands[job]
         self._errors.pop(job, None)
-        if not task.cancelled() and (problem := task.exception()) is not None:
+        if not task.cancelled() and isinstance(problem := task.exception(), Exception):
             _log.error("jobs.errand_failed", job=job, exc_info=problem)
         self.news.tell()
 
