@@ -62,11 +62,7 @@ def show_waiting(waiting: Waiting, command: Callable[[str], str] | None = None) 
         asked.tool,
         asked.call.arguments,
         f"at {waiting.node_name}, {who}",
-        (
-            asked.preview,
-            f"Why: {asked.reason}" if asked.reason else "",
-            f"Void after {moment(asked.expires_at)}.",
-        ),
+        (asked.preview, why, f"Void after {moment(asked.expires_at)}."),
     )
     if command is not None:
         number = short_job(asked.job_id)

@@ -79,17 +79,19 @@ def typed_arguments(words: Sequence[str], json_text: str | None, tool: ToolSpec)
     Raises:
         UsageError: they cannot be read, or do not fit.
     """
+    found: dict[str, JsonValue] = {}
     try:
-        found: dict[str, JsonValue] = {}
-        if json_text is not None:
-            found |= decode_json_object(json_text, "text behind --json-args")
+        found |= decode_json_object(json_text, "text") if json_text is not None else {}
+    except InvalidDataError as error:
+        raise UsageError(f"--json-args: {error.what}", parameters_text(tool)) from error
+    try:
         for word in words:
             _take(found, word, tool.parameters)
         if not unsupported(tool.parameters):  # else the node checks what it alone understands
             check_arguments(tool.parameters, found)
     except InvalidDataError as error:
-        what = error.what if error.what.startswith("the text") else f"{tool.name}: {error.what}"
-        raise UsageError(clean_label(what, 300), parameters_text(tool)) from error
+        what = clean_label(f"{tool.name}: {error.what}", 300)
+        raise UsageError(what, parameters_text(tool)) from error
     return found
 
 
