@@ -12,7 +12,7 @@ from support.commands import run_program
 if TYPE_CHECKING:
     from support.commands import Finished
 
-COMMANDS = ("ask", "chat", "pair", "nodes", "audit", "tools", "models", "serve")
+COMMANDS = ("ask", "chat", "pair", "nodes", "audit", "jobs", "tools", "models", "serve")
 HEAVY = ("grpc", "google.protobuf", "llama_cpp", "cryptography", "zeroconf", "sqlite3")
 
 
