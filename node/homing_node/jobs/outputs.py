@@ -1,0 +1,145 @@
+"""What a tool gave back, taken as what anybody may have written: checked, and its files held."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING, Final
+
+from homing_agent.tool import OutputFile, ToolOutput
+from homing_core.errors import HomingError, InternalError, InvalidDataError, TooLongError
+from homing_core.jobs import JobResult, ResultFile
+from homing_core.provenance import Sensitivity, Trust, strictest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from homing_core.jobs import JobProgress
+
+    from homing_node.jobs.store import JobRow
+
+_SOURCE_CHARS: Final = 200
+_MINUTE_S: Final = 60.0
+_HOUR_S: Final = 3600.0
+
+
+def result_of(  # noqa: PLR0913  # each is a part of its own
+    row: JobRow,
+    output: object,
+    folder: Path,
+    *,
+    trust: Trust,
+    most_bytes: int,
+    kept: Path,
+) -> tuple[JobResult, dict[str, Path]]:
+    """The result that a tool's output makes; its files are moved to `kept`.
+
+    Args:
+        row: the job.
+        output: from the tool.
+        folder: where its files must lie.
+        trust: the tool's own class, where the output says nothing.
+        most_bytes: text and files together.
+        kept: folder for the files.
+
+    Raises:
+        InvalidDataError: it is no output, or names files that are none of its own.
+        TooLongError: it is too large.
+    """
+    if not isinstance(output, ToolOutput) or not _typed(output):
+        msg = f"the tool {row.tool.name} gave back something that is no result"
+        raise InvalidDataError(msg, "Tell whoever made it.")
+    size = len(output.content.encode("utf-8", "replace")) + len(
+        output.say.encode("utf-8", "replace")
+    )
+    found: list[tuple[ResultFile, Path]] = []
+    for file in output.files:
+        path, length = _checked(file, folder)
+        size += length
+        found.append((ResultFile(file.name, file.media_type, length), path))
+    if size > most_bytes:
+        msg = f"the result of {row.tool.name} is larger than this node keeps"
+        raise TooLongError(msg, "Ask for less, or ask the node's owner to allow more.")
+    paths: dict[str, Path] = {}
+    for number, (made, path) in enumerate(found):
+        kept.mkdir(mode=0o700, exist_ok=True)
+        paths[made.name] = kept / str(number)
+        shutil.move(path, paths[made.name])
+    return (
+        JobResult(
+            row.key.id,
+            content=output.content,
+            say=output.say,
+            is_error=output.is_error,
+            trust=output.trust or trust,
+            sensitivity=strictest((output.sensitivity, row.sensitivity)),
+            source=output.source[:_SOURCE_CHARS],
+            files=tuple(made for made, _ in found),
+        ),
+        paths,
+    )
+
+
+def kept_files(result: JobResult, kept: Path) -> dict[str, Path]:
+    """Where the files of an earlier attempt's result lie; raises `InvalidDataError` if nowhere."""
+    paths = {file.name: kept / str(number) for number, file in enumerate(result.files)}
+    if not all(path.is_file() for path in paths.values()):
+        msg = "the tool did its work, but the files that it made are not on this node any more"
+        raise InvalidDataError(msg, "Look on the node whether they were kept elsewhere.")
+    return paths
+
+
+def failure_of(name: str, error: BaseException) -> HomingError:
+    """What is said of whatever a tool raised."""
+    if isinstance(error, HomingError):
+        return error
+    msg = f"the tool {name} failed ({type(error).__name__})"
+    return InternalError(msg, "See the node's log, or tell whoever made the tool.")
+
+
+def summary_of(word: str, seconds: float, progress: JobProgress | None, files: int) -> str:
+    """One line on how a job went, with nothing of what it was about."""
+    counted = ""
+    if files:
+        counted = f"{files} file{'s' if files > 1 else ''} made"
+    elif progress is not None and progress.done and progress.unit.isalpha():
+        counted = f"{progress.done:g} {progress.unit}"
+    return f"{word} in {_length(seconds)}" + (f": {counted}" if counted else "")
+
+
+def _length(seconds: float) -> str:
+    if seconds < 1:
+        return "under a second"
+    if seconds < _MINUTE_S:
+        return f"{seconds:.0f} s"
+    if seconds < _HOUR_S:
+        return f"{seconds // _MINUTE_S:.0f} min {seconds % _MINUTE_S:.0f} s"
+    return f"{seconds // _HOUR_S:.0f} h {seconds % _HOUR_S // _MINUTE_S:.0f} min"
+
+
+def _typed(output: ToolOutput) -> bool:
+    texts = (output.content, output.say, output.source)
+    return (
+        all(isinstance(text, str) for text in texts)
+        and (output.trust is None or isinstance(output.trust, Trust))
+        and isinstance(output.sensitivity, Sensitivity)
+        and isinstance(output.is_error, bool)
+        and isinstance(output.files, tuple)
+        and all(isinstance(file, OutputFile) for file in output.files)
+    )
+
+
+def _checked(file: OutputFile, folder: Path) -> tuple[Path, int]:
+    """A file of a tool's own, within its folder, and no link out of it."""
+    try:
+        path = file.path if file.path.is_absolute() else folder / file.path
+        inside = path.parent.resolve(strict=True).is_relative_to(folder.resolve(strict=True))
+        facts = os.lstat(path)
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        msg = "a file of the result is not there"
+        raise InvalidDataError(msg, "Tell whoever made the tool.") from error
+    if not inside or not stat.S_ISREG(facts.st_mode):
+        msg = "a file of the result is none of the tool's own"
+        raise InvalidDataError(msg, "Tell whoever made the tool.")
+    return path, facts.st_size
