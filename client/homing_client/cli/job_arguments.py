@@ -83,7 +83,8 @@ def typed_arguments(words: Sequence[str], json_text: str | None, tool: ToolSpec)
     try:
         found |= decode_json_object(json_text, "text") if json_text is not None else {}
     except InvalidDataError as error:
-        raise UsageError(f"--json-args: {error.what}", parameters_text(tool)) from error
+        msg = f"--json-args: {error.what}"
+        raise UsageError(msg, parameters_text(tool)) from error
     try:
         for word in words:
             _take(found, word, tool.parameters)
