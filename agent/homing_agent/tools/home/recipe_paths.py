@@ -61,7 +61,7 @@ def hold(folder: Path, text: str, *, exists: bool) -> Held:
     except (OSError, RuntimeError) as error:
         msg = f"the folder {folder.name} is not there"
         raise UnavailableError(msg, "Its owner may have to bring it back.") from error
-    named = _resolved(root, text)
+    named = resolved(root, text)
     if named == root or not named.is_relative_to(root):
         msg = f"{_shown(text)} leads out of the folder {folder.name}"
         raise RefusedError(msg, _HINT)
@@ -73,7 +73,8 @@ def hold(folder: Path, text: str, *, exists: bool) -> Held:
     return Held(named, _open(root, named.parent, text), new=True)
 
 
-def _resolved(root: Path, text: str) -> Path:
+def resolved(root: Path, text: str) -> Path:
+    """Where a path leads, links followed; raises `InvalidDataError` if that is nowhere."""
     try:
         return (root / text).resolve(strict=False)
     except (OSError, RuntimeError, ValueError) as error:

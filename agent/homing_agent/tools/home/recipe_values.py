@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from homing_core.errors import HomingError, InvalidDataError, RefusedError, UsageError
 from homing_core.labels import clean_label
 
+from homing_agent.tools.home import recipe_paths
 from homing_agent.tools.home.recipe_parameter import ParameterKind, refuse
-from homing_agent.tools.home.recipe_paths import hold
 from homing_agent.tools.home.recipe_spec import OUT_FOLDER
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def filled(
                 folder = parameter.folder
                 if folder is None:  # a recipe is not made without
                     raise _refused(name, "has no folder")
-                held = hold(folder, value, exists=parameter.exists)
+                held = recipe_paths.hold(folder, value, exists=parameter.exists)
                 stack.callback(held.close)
                 values[name] = held
             else:

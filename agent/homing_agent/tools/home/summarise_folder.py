@@ -10,7 +10,7 @@ from homing_core.provenance import Trust
 from homing_core.tools import EffectClass, Place, ToolSpec
 
 from homing_agent.documents.summary.folder import Summariser
-from homing_agent.documents.summary.shape import full_list, listed
+from homing_agent.documents.summary.shape import full_list, listed, only_repeats
 from homing_agent.documents.summary.writer import Writer
 from homing_agent.tool import OutputFile, ToolContext, ToolOutput
 from homing_agent.tools.arguments import optional_text
@@ -78,7 +78,9 @@ class SummariseFolder(DocumentTool):
             return ToolOutput(text, text, source=place.shown)
         shown, shortened = listed(summary.notes, summary.left_out)
         whole = summary.text or "None of the documents says anything about that."
-        text = "\n\n".join([whole, shown, *said])
+        if only_repeats(whole, summary.notes):
+            whole = ""
+        text = "\n\n".join(filter(None, [whole, shown, *said]))
         files: tuple[OutputFile, ...] = ()
         if shortened and context.folder is not None:
             files = (await asyncio.to_thread(_written, context.folder, whole, summary),)
@@ -88,6 +90,6 @@ class SummariseFolder(DocumentTool):
 def _written(folder: Path, whole: str, summary: FolderSummary) -> OutputFile:
     """The whole list, where it is too long for an answer."""
     path = folder / _FILE
-    text = f"{whole}\n\n{full_list(summary.notes, summary.left_out)}\n"
+    text = f"{whole}\n\n{full_list(summary.notes, summary.left_out)}\n".lstrip()
     path.write_text(text, "utf-8")
     return OutputFile(path, _FILE, "text/markdown")
