@@ -4,7 +4,8 @@
     kinds, chunks, extract/ what text a file holds, and where in it
     worker, confine         the child in which files are parsed: `python -m …documents.worker`
     messages, extractor     what is said between it and the daemon; starting and ending it
-    index, rows, query      the SQLite file: what is known of each file, and full-text search
+    index, statements, rows the SQLite file: what is known of each file, and full-text search
+    query                   from anybody's words to a query of it
     library                 the one door for tools: refresh, search, read
     summary/                map and reduce over a folder with the node's model
 

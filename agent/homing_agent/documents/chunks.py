@@ -75,6 +75,10 @@ class Chunker:
         most_chars: kept in all.
         deadline: on `clock`, in its seconds, after which no more is taken.
         clock: monotonic time.
+
+    Attributes:
+        chunks: those that are whole.
+        problem: why part of the file is missing, for people; a reader may say so.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class Chunker:
     ) -> None:
         """Nothing is taken yet."""
         self.chunks: list[Chunk] = []
+        self.problem = ""
         self._left = most_chars
         self._deadline = deadline
         self._clock = clock

@@ -10,45 +10,29 @@ import asyncio
 import contextlib
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 from homing_core.errors import IntegrityError, InternalError
 
 from homing_agent.database import open_database
-from homing_agent.documents.chunks import Chunk, Unit
-from homing_agent.documents.messages import Status
-from homing_agent.documents.rows import (
-    FILE_COLUMNS,
-    SCHEMA,
-    VERSION,
-    Hit,
-    KnownFile,
-    shown_path,
-    to_known,
-    words_of_path,
-)
+from homing_agent.documents import statements
+from homing_agent.documents.rows import SCHEMA, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from homing_agent.documents.chunks import Chunk
     from homing_agent.documents.messages import Extract
     from homing_agent.documents.query import Query
     from homing_agent.documents.roots import Place
+    from homing_agent.documents.rows import Hit, KnownFile
     from homing_agent.documents.scan import FoundFile
 
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(__name__)
 
 T = TypeVar("T")
-_SNIPPET_TOKENS: Final = 64
-_MOST_SNIPPET: Final = 700
-_SEARCH: Final = (
-    "SELECT file.root, file.path, chunk.unit, chunk.number, chunk.label, "  # noqa: S608  # constants
-    f"snippet(found, 1, '', '', '…', {_SNIPPET_TOKENS}) FROM found "
-    "JOIN chunk ON chunk.id = found.rowid JOIN file ON file.id = chunk.file_id "
-    "WHERE found MATCH ? AND ({scope}) ORDER BY bm25(found, 3.0, 1.0), found.rowid LIMIT ?"
-)
 
 
 class Index:
@@ -70,24 +54,34 @@ class Index:
 
     async def known(self, place: Place) -> dict[bytes, KnownFile]:
         """Every file below a folder, by its path."""
-        return await self._do(lambda db: _known(db, place))
+        return await self._do(lambda db: statements.known(db, place))
+
+    async def one(self, place: Place, path: bytes) -> KnownFile | None:
+        """What is known of one file; None if nothing is."""
+        return await self._do(lambda db: statements.one(db, place, path))
+
+    async def keep_only(self, places: Sequence[Place]) -> None:
+        """Drop all files of other roots than those of these places."""
+        await self._do(
+            lambda db: statements.keep_only(db, {str(place.root.path) for place in places})
+        )
 
     async def put(self, place: Place, found: FoundFile, extract: Extract) -> None:
         """Keep what a file holds, in place of what was known of it."""
-        await self._do(lambda db: _put(db, place, found, extract))
+        await self._do(lambda db: statements.put(db, place, found, extract))
 
     async def forget(self, files: Sequence[KnownFile]) -> None:
         """Drop files that are gone."""
         if files:
-            await self._do(lambda db: _forget(db, files))
+            await self._do(lambda db: statements.forget(db, files))
 
     async def search(self, places: Sequence[Place], query: Query, most: int) -> list[Hit]:
         """The best places, the best first; what holds every word before what holds some."""
-        return await self._do(lambda db: _search(db, places, query, most))
+        return await self._do(lambda db: statements.search(db, places, query, most))
 
     async def text(self, file: KnownFile) -> tuple[Chunk, ...]:
         """A file's text."""
-        return await self._do(lambda db: _text(db, file))
+        return await self._do(lambda db: statements.text(db, file))
 
     async def close(self) -> None:
         """Close the file; harmless when repeated. A later use opens it again."""
@@ -128,6 +122,7 @@ class Index:
                 self._db = open_database(self._path, SCHEMA, VERSION)
             # A lost commit is a file that is read again; a damaged file there is never.
             self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("PRAGMA secure_delete = ON")  # text that is gone is gone
         return self._db
 
     def _replace(self) -> None:
@@ -143,99 +138,3 @@ class Index:
             db, self._db = self._db, None
             with contextlib.suppress(sqlite3.Error):
                 db.close()
-
-
-def _below(place: Place) -> tuple[str, list[object]]:
-    """A condition on `file` for all that lies in a folder; `0` is the character after `/`."""
-    if not place.parts:
-        return "file.root = ?", [str(place.root.path)]
-    prefix = place.relative
-    return (
-        "file.root = ? AND file.path >= ? AND file.path < ?",
-        [str(place.root.path), prefix + b"/", prefix + b"0"],
-    )
-
-
-def _known(db: sqlite3.Connection, place: Place) -> dict[bytes, KnownFile]:
-    scope, values = _below(place)
-    rows = db.execute(f"SELECT {FILE_COLUMNS} FROM file WHERE {scope}", values)  # noqa: S608
-    return {known.path: known for known in map(to_known, rows)}
-
-
-def _put(db: sqlite3.Connection, place: Place, found: FoundFile, extract: Extract) -> None:
-    root = str(place.root.path)
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        row = db.execute(
-            "SELECT id FROM file WHERE root = ? AND path = ?", (root, found.path)
-        ).fetchone()
-        if row and extract.status is Status.SAME:
-            db.execute(
-                "UPDATE file SET size = ?, mtime_ns = ? WHERE id = ?",
-                (found.size, found.mtime_ns, row[0]),
-            )
-            return
-        if row:
-            _delete(db, row[0])
-        chars = sum(len(chunk.text) for chunk in extract.chunks)
-        added = db.execute(
-            "INSERT INTO file (root, path, size, mtime_ns, sha256, status, problem, pages, chars) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                root,
-                found.path,
-                found.size,
-                found.mtime_ns,
-                extract.sha256,
-                extract.status.value,
-                extract.problem,
-                extract.pages,
-                chars,
-            ),
-        ).lastrowid
-        name = words_of_path(found.path)
-        db.executemany(
-            "INSERT INTO chunk (file_id, name, text, unit, number, label) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (added, name, chunk.text, chunk.unit.value, chunk.number, chunk.label)
-                for chunk in extract.chunks
-            ],
-        )
-
-
-def _forget(db: sqlite3.Connection, files: Sequence[KnownFile]) -> None:
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        for file in files:
-            _delete(db, file.id)
-
-
-def _delete(db: sqlite3.Connection, number: int) -> None:
-    db.execute("DELETE FROM chunk WHERE file_id = ?", (number,))
-    db.execute("DELETE FROM file WHERE id = ?", (number,))
-
-
-def _search(db: sqlite3.Connection, places: Sequence[Place], query: Query, most: int) -> list[Hit]:
-    scopes = [_below(place) for place in places]
-    if not query.strict or not scopes:
-        return []
-    statement = _SEARCH.format(scope=" OR ".join(f"({scope})" for scope, _ in scopes))
-    values = [value for _, each in scopes for value in each]
-    names = {str(place.root.path): place.root.name for place in places}
-    hits: dict[tuple[str, str, int, str], Hit] = {}
-    for match in (query.strict, query.loose):
-        if len(hits) < most:
-            for row in db.execute(statement, (match, *values, most)):
-                root, path, unit, number, label, text = row
-                file = shown_path(names[root], path)
-                hit = Hit(file, Unit(unit), number, label, text[:_MOST_SNIPPET].strip())
-                hits.setdefault((file, unit, number, label), hit)
-    return list(hits.values())[:most]
-
-
-def _text(db: sqlite3.Connection, file: KnownFile) -> tuple[Chunk, ...]:
-    rows = db.execute(
-        "SELECT text, unit, number, label FROM chunk WHERE file_id = ? ORDER BY id", (file.id,)
-    )
-    return tuple(Chunk(text, Unit(unit), number, label) for text, unit, number, label in rows)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from homing_core.clock import SystemClock
-from homing_core.errors import NotFoundError
 from homing_core.jobs import JobProgress
 
 from homing_agent.documents.extractor import Extractor
@@ -84,6 +83,7 @@ class Library:
         self._limits = limits or FolderLimits()
         self._clock = clock or SystemClock()
         self._turn = asyncio.Lock()
+        self._tidied = False
 
     async def refresh(
         self,
@@ -105,24 +105,25 @@ class Library:
         """
         until = self._clock.monotonic() + seconds if seconds else None
         async with self._turn:
+            await self._tidy()
             found = await self._scan(place)
             known = await self._index.known(place)
             await self._index.forget(_gone(found, known))
-            changed = [
-                file
-                for file in found.files
-                if file.path not in known or not known[file.path].is_current(file)
-            ]
-            total = len(found.files)
-            read = 0
-            for file in changed:
-                if until is not None and self._clock.monotonic() >= until:
-                    break
-                report(JobProgress(total - len(changed) + read, total, UNIT, _READING))
-                before = known.get(file.path)
-                await self._read(place, file, before.reusable_sha256 if before else "")
-                read += 1
+        changed = [
+            file
+            for file in found.files
+            if file.path not in known or not known[file.path].is_current(file)
+        ]
+        total, read = len(found.files), 0
+        for file in changed:
+            if until is not None and self._clock.monotonic() >= until:
+                break
             report(JobProgress(total - len(changed) + read, total, UNIT, _READING))
+            # One file a turn, so that a search need not wait for a folder that takes hours.
+            async with self._turn:
+                await self._read(place, file)
+            read += 1
+        report(JobProgress(total - len(changed) + read, total, UNIT, _READING))
         rebuilt, self._index.rebuilt = self._index.rebuilt, False
         left = len(changed) - read
         return Refreshed(total, read, left, found.complete, len(found.closed), rebuilt)
@@ -152,10 +153,19 @@ class Library:
         finally:
             stop.set()
 
-    async def _read(self, place: Place, file: FoundFile, known: str) -> None:
+    async def _tidy(self) -> None:
+        """Forget folders that the operator has closed since."""
+        if not self._tidied:
+            await self._index.keep_only(self.roots.all())
+            self._tidied = True
+
+    async def _read(self, place: Place, file: FoundFile) -> None:
+        known = await self._index.one(place, file.path)
+        if known is not None and known.is_current(file):
+            return  # somebody else has read it meanwhile
         try:
-            descriptor = open_file(place.root.path, file.path)
-        except (OSError, NotFoundError):
+            descriptor = await _opened(place, file)
+        except OSError:
             extract = Extract(0, Status.UNREADABLE, "the node may not open it")
             await self._index.put(place, file, extract)
             return
@@ -163,10 +173,26 @@ class Library:
             # As it is now: a change while it is read shows at the next look.
             now = os.fstat(descriptor)
             file = replace(file, size=now.st_size, mtime_ns=now.st_mtime_ns)
-            extract = await self._reader.read(descriptor, file.kind, known)
+            same = known.reusable_sha256 if known else ""
+            extract = await self._reader.read(descriptor, file.kind, same)
         finally:
             os.close(descriptor)
         await self._index.put(place, file, extract)
+
+
+async def _opened(place: Place, file: FoundFile) -> int:
+    """A descriptor of the file, opened in a thread: a disk of the network may keep it waiting."""
+    opening = asyncio.ensure_future(asyncio.to_thread(open_file, place.root.path, file.path))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close)
+        raise
+
+
+def _close(opening: asyncio.Future[int]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        os.close(opening.result())
 
 
 def _gone(found: Scan, known: dict[bytes, KnownFile]) -> list[KnownFile]:

@@ -78,7 +78,7 @@ def _take(  # noqa: PLR0911  # one for each way in which a file can be bad
     except Exception as error:  # noqa: BLE001  # the libraries fail in every way there is
         # The kind of error alone: its text may quote the document.
         return Status.FAILED, f"it is damaged ({type(error).__name__})", 0
-    return Status.READ, "", pages
+    return Status.PARTLY if chunker.problem else Status.READ, chunker.problem, pages
 
 
 def _reader(kind: Kind, file: IO[bytes]) -> Callable[[IO[bytes], Chunker, ReadLimits], int]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from homing_core.jobs import JobProgress
     from homing_inference.engine import Engine
 
-BOUND_S = 30
+BOUND_S = 120
 
 
 class Desk:
@@ -341,6 +341,30 @@ async def test_an_answer_that_never_ends_is_cut_at_a_sentence(tmp_path: Path) ->
     await desk.library.close()
 
 
+async def test_a_model_that_only_copies_its_notes_is_not_shown_twice(tmp_path: Path) -> None:
+    copy = "[1] It is about the ROOF.\n[2] It is about the RENT."
+    copying = scripted()
+    copying.answer(copy, when=is_about_folder, times=None)
+    copying.answer("It is about the ROOF.", when=lambda a: "ROOF" in prompt(a), times=None)
+    copying.answer("It is about the RENT.", times=None)
+    desk = Desk(tmp_path, copying)
+    desk.write(a="The ROOF.", b="The RENT.")
+    output = await desk.call("summarise_folder", folder="Documents")
+    assert output.content == (
+        "Files:\n[1] Documents/a.txt: It is about the ROOF.\n"
+        "[2] Documents/b.txt: It is about the RENT."
+    )
+    await desk.library.close()
+
+
+async def test_to_repeat_the_question_is_no_answer() -> None:
+    engine = scripted()
+    engine.answer("The owner asks: How much is the rent?")
+    engine.answer("The rent is 900 francs; how much is the rent? That.")
+    text = await Writer(engine).write((user("x"),), 50, "How much is the rent?")
+    assert text.startswith("The rent is 900")
+
+
 async def test_a_question_is_answered_from_the_files_that_say_something(tmp_path: Path) -> None:
     engine = scripted()
     engine.answer("It leaks.", when=lambda asked: "ROOF" in prompt(asked), times=None)
@@ -417,16 +441,17 @@ async def test_a_real_model_summarises_a_small_folder(tmp_path: Path, stand_in_p
     try:
         desk = Desk(tmp_path, engine)
         desk.write(
-            roof="The roof of the house in Bern leaks since March. A roofer will repair it in May.",
+            roof="The roof of the house in Bern leaks since March. A roofer asks 1200 francs.",
             lease="The tenant may end the lease with three months' notice. The rent is 900 francs.",
         )
-        call = desk.call("summarise_folder", folder="Documents")
-        output = await asyncio.wait_for(call, 300)
+        call = desk.call(
+            "summarise_folder", folder="Documents", question="How many francs does it cost?"
+        )
+        output = await call
     finally:
         await engine.close()
-    head, _, files = output.content.partition("\n\nFiles:\n")
-    assert is_sound(head)
+    _, _, files = output.content.rpartition("Files:\n")
     lease, roof = files.split("\n")
-    assert re.match(r"\[1\] Documents/lease\.txt: .*(rent|lease|notice)", lease)
-    assert re.match(r"\[2\] Documents/roof\.txt: .*roof", roof)
+    assert re.match(r"\[1\] Documents/lease\.txt: .*900", lease)
+    assert re.match(r"\[2\] Documents/roof\.txt: .*1200", roof)
     await desk.library.close()

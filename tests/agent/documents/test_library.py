@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import sqlite3
 import stat
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +25,7 @@ from homing_core.errors import HomingError, InternalError, NotFoundError, Refuse
 from homing_core.testing import FakeClock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.commands import run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -392,7 +395,7 @@ async def test_a_damaged_index_is_made_anew(tmp_path: Path, damage: str) -> None
     await again.library.close()
 
 
-async def test_an_index_that_is_locked_or_has_no_room_is_an_error_that_says_so(
+async def test_an_index_that_cannot_be_opened_is_an_error_that_says_so(
     shelf: Shelf,
 ) -> None:
     shelf.write("a.txt", "x")
@@ -430,6 +433,67 @@ async def test_who_cancels_leaves_a_whole_index(shelf: Shelf) -> None:
         await refreshing
     shelf.reader.hold = None
     assert (await shelf.refresh()).read == 3
+    await shelf.library.close()
+
+
+async def test_a_search_need_not_wait_until_a_whole_folder_is_read(shelf: Shelf) -> None:
+    for number in range(3):
+        shelf.write(f"{number}.txt", f"text {number}")
+    shelf.reader.hold = asyncio.Event()
+    all_of_it = asyncio.create_task(shelf.refresh())
+    await shelf.reader.started.wait()
+    meanwhile = asyncio.create_task(shelf.refresh(seconds=1e-9))
+    shelf.reader.hold.set()
+    async with asyncio.timeout(10):
+        assert (await meanwhile).read <= 1
+        assert (await all_of_it).files == 3
+    assert len(shelf.reader.read_kinds) == 3  # no file twice
+    await shelf.library.close()
+
+
+async def test_what_the_operator_has_closed_leaves_the_index(shelf: Shelf) -> None:
+    shelf.write("a.txt", "walrus")
+    await shelf.refresh()
+    await shelf.library.close()
+    (shelf.base / "Other").mkdir()
+    other = Library(shelf.database, Roots.of([shelf.base / "Other"]), reader=FakeReader())
+    await other.refresh(other.roots.all()[0], lambda _: None)
+    await other.close()
+    assert b"walrus" not in shelf.database.read_bytes()
+    with contextlib.closing(sqlite3.connect(shelf.database)) as db:
+        assert db.execute("SELECT count(*) FROM chunk").fetchone() == (0,)
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from homing_agent.documents.library import Library
+from homing_agent.documents.roots import Roots
+from homing_agent.documents.testing import FakeReader
+folder, database, after = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+reader = FakeReader()
+def die(_):
+    if len(reader.read_kinds) > after:
+        os.kill(os.getpid(), signal.SIGKILL)
+reader.on_read = die
+library = Library(database, Roots.of([folder]), reader=reader)
+asyncio.run(library.refresh(library.roots.all()[0], lambda _: None))
+"""
+
+
+async def test_a_node_that_is_killed_while_it_reads_goes_on_behind_the_last_file(
+    shelf: Shelf,
+) -> None:
+    for number in range(6):
+        shelf.write(f"{number}.txt", f"walrus {number}")
+    arguments = (str(shelf.folder), str(shelf.database))
+    for after in (2, 1):
+        probe = [sys.executable, "-c", KILLED, *arguments, str(after)]
+        done = await asyncio.to_thread(run_program, probe)
+        assert done.status == -signal.SIGKILL
+    done_now = await shelf.refresh()
+    assert (done_now.files, done_now.read, done_now.rebuilt) == (6, 3, False)
+    assert len(await shelf.found("walrus")) == 6
     await shelf.library.close()
 
 

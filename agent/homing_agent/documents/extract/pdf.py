@@ -43,4 +43,6 @@ def read_pdf(file: IO[bytes], chunker: Chunker, limits: ReadLimits) -> int:
     if pages and damaged == pages:
         msg = "none of its pages can be read"
         raise UnreadableError(msg)
+    if damaged:
+        chunker.problem = f"{damaged} of its {pages} pages are damaged"
     return pages

@@ -130,7 +130,7 @@ class Summariser:
             async def write(piece: str = piece, number: int = number) -> str:
                 cut = cut_to(piece, sizes.text)
                 asked = about_part(name, cut, (number, len(pieces)), self._question)
-                text = await self._writer.write(asked, sizes.short)
+                text = await self._writer.write(asked, sizes.short, self._question)
                 return text or ("" if self._question else f"It begins: “{_beginning(piece)}”")
 
             if len(pieces) == 1:
@@ -163,7 +163,7 @@ class Summariser:
         if len(telling) == 1:
             return f"{telling[0].text} [{telling[0].number}]"
         known = frozenset(note.number for note in telling)
-        lines = [note.line for note in telling]
+        lines = [note.bare for note in telling]
         sizes = self._sizes
         for _ in range(_MOST_ROUNDS):
             lines = [cut_to(line, sizes.text // 2 - 1) for line in lines]  # so that two fit
@@ -188,7 +188,9 @@ class Summariser:
     async def _together(self, some: list[str], sizes: Sizes, *, last: bool) -> str:
         async def write() -> str:
             asked = about_files(some, self._question, last=last)
-            text = await self._writer.write(asked, sizes.long if last else sizes.short)
+            text = await self._writer.write(
+                asked, sizes.long if last else sizes.short, self._question
+            )
             # Each line names its file, so the lines themselves are a poor but honest summary.
             return text or cut_to(" ".join(some), sizes.long)
 

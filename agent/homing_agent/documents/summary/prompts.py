@@ -39,15 +39,12 @@ def about_part(name: str, text: str, part: tuple[int, int], question: str) -> tu
     parts = [_ours(f"This is {which}.\n<document>\n"), _theirs(f"{name}\n\n{text}", name)]
     if question:
         parts += [
-            _ours("\n</document>\nThe owner asks: "),
+            _ours("\n</document>\n\nAnswer from the document, in at most three sentences: "),
             TextPart(question, MODEL),
-            _ours(
-                "\nWrite in at most four sentences what the document says about that. If it says "
-                f"nothing about it, write only {NOTHING}."
-            ),
+            _ours(f"\nIf the document does not say, write only {NOTHING}."),
         ]
     else:
-        parts.append(_ours("\n</document>\nSummarise the document in at most four sentences."))
+        parts.append(_ours("\n</document>\n\nSummarise the document in at most four sentences."))
     return _SYSTEM, Message(Role.USER, tuple(parts))
 
 
@@ -67,19 +64,19 @@ def about_files(notes: Sequence[str], question: str, *, last: bool) -> tuple[Mes
         last: whether this is what the owner reads.
     """
     wanted = "in one to three short paragraphs" if last else "in at most six sentences"
-    does = "Answer the question from them" if question else "Summarise them together"
+    does = "Answer the question from these notes" if question else "Say what these notes say"
     task = (
-        f"{does}, {wanted}. After each statement write the number of the file that it comes from, "
-        "in brackets, such as [2]."
+        f"{does}, {wanted}, in whole sentences. End each sentence with the number of the note that "
+        "it comes from, in brackets, such as [2]."
     )
-    intro = "These are notes on the files of a folder."
+    intro = "These are notes on the files of a folder, each with a number."
     return _merge(intro, "\n".join(notes), "notes", task, question)
 
 
 def _merge(intro: str, listed: str, source: str, task: str, question: str) -> tuple[Message, ...]:
     parts = [_ours(f"{intro}\n<document>\n"), _theirs(listed, source), _ours("\n</document>\n")]
     if question:
-        parts += [_ours("The owner asks: "), TextPart(question, MODEL), _ours("\n")]
+        parts += [_ours("\nQuestion: "), TextPart(question, MODEL), _ours("\n")]
     return _SYSTEM, Message(Role.USER, (*parts, _ours(task)))
 
 

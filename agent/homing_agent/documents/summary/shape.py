@@ -39,6 +39,11 @@ class FileNote:
         return f"[{self.number}] {self.name}{pages}: {said}" if said else self.title
 
     @property
+    def bare(self) -> str:
+        """Number and text: with the names a small model would list them instead."""
+        return f"[{self.number}] {' '.join(self.text.split())}"
+
+    @property
     def title(self) -> str:
         """Number and name."""
         return f"[{self.number}] {self.name}"
@@ -52,6 +57,13 @@ def without_wrong_numbers(text: str, known: frozenset[int]) -> str:
         return found[0] if all(number in known for number in numbers) else ""
 
     return _NUMBERS.sub(kept, text).strip()
+
+
+def only_repeats(text: str, notes: Sequence[FileNote]) -> bool:
+    """Whether a text on several files says nothing but what the list of files says anyway."""
+    said = [" ".join(note.text.split()) for note in notes if note.text]
+    folded = " ".join(text.split())
+    return len(said) > 1 and all(one in folded for one in said)
 
 
 def listed(notes: Sequence[FileNote], left_out: Sequence[tuple[str, str]]) -> tuple[str, bool]:

@@ -42,6 +42,8 @@ _LONG: Final = 200
 _LEAST_RATIO: Final = 0.1
 """Bytes of prose shrink to a half or a third; of the same words over and over to a fiftieth."""
 _SENTENCE: Final = re.compile(r".*[.!?…][\"')\]]*(?=\s|$)", re.DOTALL)
+_WORD: Final = re.compile(r"\w+")
+_LEAST_MORE: Final = 20
 _CALL: Final = re.compile(r"<tool_call>|<function=|^\s*\{\s*\"name\"\s*:")
 
 
@@ -61,8 +63,15 @@ class Writer:
         self._engine = engine
         self._sleep = sleep
 
-    async def write(self, messages: tuple[Message, ...], most_tokens: int) -> str:
+    async def write(
+        self, messages: tuple[Message, ...], most_tokens: int, question: str = ""
+    ) -> str:
         """What the model writes; empty if it writes nothing of use, however often it is asked.
+
+        Args:
+            messages: what it is asked.
+            most_tokens: of its answer.
+            question: of the owner; only to repeat it is of no use.
 
         Raises:
             TooLongError: the messages do not fit.
@@ -70,7 +79,7 @@ class Writer:
         """
         for temperature in _TEMPERATURES:
             text = await self._patiently(messages, most_tokens, temperature)
-            if is_sound(text):
+            if is_sound(text) and not _repeats(text, question):
                 return text
         return ""
 
@@ -131,6 +140,12 @@ def is_sound(text: str) -> bool:
         return False
     data = text.encode()
     return len(data) < _LONG or len(zlib.compress(data)) >= _LEAST_RATIO * len(data)
+
+
+def _repeats(text: str, question: str) -> bool:
+    """Whether an answer is hardly more than the question."""
+    said, asked = (" ".join(_WORD.findall(one.casefold())) for one in (text, question))
+    return bool(asked) and asked in said and len(said) - len(asked) < _LEAST_MORE
 
 
 def _finished(text: str, reason: FinishReason) -> str:
