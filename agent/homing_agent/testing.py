@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from homing_core.approvals import SignedApproval, Verdict
 from homing_core.errors import HomingError, UnavailableError
 from homing_core.generation import Numbered
-from homing_core.ids import DeviceId
+from homing_core.ids import DeviceId, new_job_id
+from homing_core.jobs import JobEvent, JobResult, JobState
 from homing_core.provenance import Trust
 from homing_core.tools import EffectClass, Place, ToolSpec
 
 from homing_agent.journal.memory import MemoryJournal
-from homing_agent.ports import ConsentAnswer
+from homing_agent.ports import ConsentAnswer, HomeJob
 from homing_agent.tool import ToolOutput
 
 if TYPE_CHECKING:
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
     from homing_core.approvals import ApprovalStatement
     from homing_core.canonical import JsonObject
     from homing_core.generation import GenerateRequest, GenerationEvent
+    from homing_core.ids import JobId, RequestId
+    from homing_core.jobs import JobProgress
 
     from homing_agent.alarms.base import Alarm
-    from homing_agent.ports import ConsentQuestion, Need
+    from homing_agent.ports import ConsentQuestion, JobAsked, Need, Remote
     from homing_agent.tool import ToolContext
 
 __all__ = [
     "FakeAlarms",
     "FakeConsent",
+    "FakeHomeJobs",
     "FakeHomes",
     "FakeNotifier",
     "FakeRemote",
@@ -154,6 +158,112 @@ class FakeHomes:
         if isinstance(self._problem, HomingError):
             raise self._problem
         raise UnavailableError(self._problem)
+
+
+class FakeHomeJobs:
+    """A node's tools, and jobs that whoever holds it ends. It outlives an agent, as a book does.
+
+    Args:
+        tools: what the node offers.
+        node_name: name of the node.
+
+    Attributes:
+        started: every job that was begun anew, in order.
+        has_changed: names of tools that are not what their person allowed.
+        refuse: raised by `start`, where set.
+    """
+
+    def __init__(self, *tools: ToolSpec, node_name: str = "home") -> None:
+        """No jobs yet."""
+        self.started: list[JobAsked] = []
+        self.has_changed: set[str] = set()
+        self.refuse: HomingError | None = None
+        self._tools = tools
+        self._node_name = node_name
+        self._jobs: dict[JobId, HomeJob] = {}
+        self._events: dict[JobId, list[JobEvent]] = {}
+        self._ends: dict[JobId, JobResult | HomingError] = {}
+        self._news = asyncio.Event()
+
+    # What the node does
+
+    async def first(self) -> JobId:
+        """The first job, once there is one."""
+        while not self._jobs:
+            await self._news.wait()
+        return next(iter(self._jobs))
+
+    def say(
+        self,
+        job: JobId,
+        state: JobState = JobState.RUNNING,
+        progress: JobProgress | None = None,
+    ) -> None:
+        """Add to a job's record."""
+        events = self._events[job]
+        events.append(JobEvent(len(events) + 1, 1_800_000_000.0, state, progress))
+        self._wake()
+
+    def end(self, job: JobId, how: JobResult | HomingError) -> None:
+        """End a job."""
+        self._ends[job] = how
+        failed = isinstance(how, HomingError)
+        self.say(job, JobState.FAILED if failed else JobState.SUCCEEDED)
+
+    # What it is asked; see `HomeJobs`
+
+    async def tools(self, remote: Remote) -> tuple[ToolSpec, ...]:
+        """As in `HomeJobs`."""
+        del remote
+        return self._tools
+
+    async def names(self) -> frozenset[str]:
+        """As in `HomeJobs`."""
+        return frozenset(tool.name for tool in self._tools)
+
+    def changed(self, tool: ToolSpec) -> bool:
+        """As in `HomeJobs`."""
+        return tool.name in self.has_changed
+
+    async def start(self, asked: JobAsked) -> JobId:
+        """As in `HomeJobs`."""
+        if self.refuse is not None:
+            raise self.refuse
+        job = new_job_id()
+        self._jobs[job] = HomeJob(job, asked, self._node_name)
+        self._events[job] = []
+        self.started.append(asked)
+        self.say(job, JobState.QUEUED)
+        return job
+
+    async def follow(self, job: JobId) -> AsyncGenerator[JobEvent, None]:
+        """As in `HomeJobs`."""
+        seen = 0
+        while True:
+            news = self._news
+            while seen < len(self._events[job]):
+                seen += 1
+                yield self._events[job][seen - 1]
+            if job in self._ends:
+                return
+            await news.wait()
+
+    async def result(self, job: JobId) -> JobResult:
+        """As in `HomeJobs`."""
+        while job not in self._ends:
+            await self._news.wait()
+        how = self._ends[job]
+        if isinstance(how, HomingError):
+            raise how
+        return how
+
+    def of_request(self, request_id: RequestId) -> tuple[HomeJob, ...]:
+        """As in `HomeJobs`."""
+        return tuple(job for job in self._jobs.values() if job.asked.request_id == request_id)
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
 
 class FakeConsent:

@@ -16,6 +16,7 @@ from homing_agent.request import AskInput
 from homing_agent.routing.decide import DEFAULT_RULES, Rules
 from homing_agent.testing import (
     FakeConsent,
+    FakeHomeJobs,
     FakeHomes,
     FakeSigner,
     FakeTool,
@@ -97,6 +98,7 @@ class World:
     limits: Limits = field(default_factory=Limits)
     rules: Rules = DEFAULT_RULES
     clock: FakeClock = field(default_factory=FakeClock)
+    jobs: FakeHomeJobs | None = None
 
     def agent(self) -> Agent:
         return Agent(
@@ -109,6 +111,7 @@ class World:
                 clock=self.clock,
                 rules=self.rules,
                 limits=self.limits,
+                jobs=self.jobs,
             )
         )
 
