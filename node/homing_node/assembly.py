@@ -38,6 +38,9 @@ from homing_node.devices.work import NodeWork
 from homing_node.entrance import Entrance, hybrid_required
 from homing_node.generations.runner import Generations
 from homing_node.generations.table import GenerationLimits, GenerationTable
+from homing_node.jobs.brains import PoolBrains
+from homing_node.jobs.console import JobConsole
+from homing_node.jobs.parts import job_parts
 from homing_node.keys import DAY_S, NodeKeys
 from homing_node.keys_announced import announce_keys
 from homing_node.models.memory import memory_budget
@@ -52,6 +55,8 @@ from homing_node.rpc.device_control import add_device_control
 from homing_node.rpc.devices_service import add_devices_service
 from homing_node.rpc.health import Health
 from homing_node.rpc.inference_service import InferenceService
+from homing_node.rpc.jobs_control import add_jobs_control
+from homing_node.rpc.jobs_service import add_jobs_service
 from homing_node.rpc.keys_control import add_keys_control
 from homing_node.rpc.keys_service import add_keys_service
 from homing_node.rpc.node_service import NodeService, ToolsService
@@ -73,6 +78,8 @@ if TYPE_CHECKING:
 
     from homing_node.config import NodeConfig
     from homing_node.devices.desk import DeviceDesk
+    from homing_node.jobs.desk import JobDesk
+    from homing_node.jobs.workflows import Workflows
     from homing_node.models.slots import ConfiguredModel
     from homing_node.peers.parts import PeerParts
     from homing_node.tools import HomeTools
@@ -99,6 +106,7 @@ class NodeOptions:
         clock: for everything it stores.
         tools: what it can run.
         vault: how its keys are protected; None is by their file's mode alone.
+        workflows: what drives attempts at jobs; None is DBOS, which takes one node to a process.
     """
 
     paths: ProgramPaths
@@ -108,6 +116,7 @@ class NodeOptions:
     clock: Clock = field(default_factory=SystemClock)
     tools: HomeTools = field(default_factory=NoTools)
     vault: KeyVault | None = None
+    workflows: Workflows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +133,7 @@ class RunningNode:
         desk: changes that.
         keys: its own.
         peers: homes whose devices it takes, and its peers.
+        jobs: what its tools do for devices.
         record_broken: what is wrong with its audit log; empty if it was whole at the start.
     """
 
@@ -136,6 +146,7 @@ class RunningNode:
     desk: DeviceDesk
     keys: NodeKeys
     peers: PeerParts
+    jobs: JobDesk
     record_broken: str = ""
 
 
@@ -198,7 +209,21 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
 
         refusals = Refusals(audit, clock)
         entrance = Entrance(options.paths, config, refusals)
-        device_work = entrance.hanging_up(NodeWork(calls, generations, models))
+        jobs = await stack.enter_async_context(
+            job_parts(
+                options.paths.data_dir,
+                section=config.jobs,
+                tools=options.tools,
+                brains=PoolBrains(models, limits.admission),
+                trust=store,
+                access=limits.admission,
+                identities=keys.identities,
+                audit=audit,
+                clock=clock,
+                workflows=options.workflows,
+            )
+        )
+        device_work = entrance.hanging_up(NodeWork(calls, generations, models, jobs.rights))
         devices = device_parts(
             options.paths.data_dir,
             store=store,
@@ -221,8 +246,13 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             clock=clock,
             addresses=lambda: addresses(),  # noqa: PLW0108  # known below, once the port is
         )
-        overlap_s = config.keys.device_overlap_days * DAY_S
-        rotation = DeviceRotation(devices.desk, audit, clock, overlap_s, options.paths.data_dir)
+        rotation = DeviceRotation(
+            devices.desk,
+            audit,
+            clock,
+            config.keys.device_overlap_days * DAY_S,
+            options.paths.data_dir,
+        )
         server = main_server(
             Guard(
                 MAIN_RULES,
@@ -243,6 +273,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 add_audit_service(audit, store),
                 add_keys_service(keys, rotation),
                 peers.service.add_to,
+                add_jobs_service(jobs.desk, refusals.call),
             ],
             on_allowed=entrance.allowed,
             on_refused=entrance.refused,
@@ -285,6 +316,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 add_keys_control(keys),
                 peers.control.add_to,
                 add_tools_control(console_of(options.tools)),
+                add_jobs_control(JobConsole(jobs.desk, store)),
             ],
         )
         add_local_port(control, options.paths)
@@ -303,11 +335,14 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             enforced(limits, store, devices.desk, generations, device_work)
         )
         models.start()
+        await stack.enter_async_context(jobs.running(devices.desk))
         await peers.start()
         stack.push_async_callback(peers.sharing.stop)
-        for watching in (devices.watch.run(), refusals.run()):
-            stack.push_async_callback(end, asyncio.create_task(watching))
-        for work in _background(options, keys, port, models, generations, health):
+        for work in (
+            devices.watch.run(),
+            refusals.run(),
+            *_background(options, keys, port, models, generations, health),
+        ):
             stack.push_async_callback(end, asyncio.create_task(work))
         _log.info("node.up", node=facts.id, port=port, version=facts.version)
         yield RunningNode(
@@ -320,6 +355,7 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
             devices.desk,
             keys,
             peers,
+            jobs.desk,
             record_broken=await broken_record(audit),
         )
         await health.set(serving=False)

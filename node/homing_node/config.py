@@ -15,6 +15,7 @@ from homing_inference.upstream.server import UpstreamServer
 
 from homing_node.audit_section import AuditSection
 from homing_node.door_section import DoorSection, SecuritySection
+from homing_node.jobs.section import JobsSection
 from homing_node.key_section import KeysSection
 from homing_node.limit_sections import LimitsSection
 from homing_node.peers.section import PeersSection
@@ -273,6 +274,7 @@ class NodeConfig:
     audit: AuditSection = field(default_factory=AuditSection)
     keys: KeysSection = field(default_factory=KeysSection)
     peers: PeersSection = field(default_factory=PeersSection)
+    jobs: JobsSection = field(default_factory=JobsSection)
     tools: ToolsSection = field(default_factory=ToolsSection)
     documents: DocumentsSection = field(default_factory=DocumentsSection)
     fetch: FetchSection = field(default_factory=FetchSection)

@@ -276,7 +276,7 @@ async def house(  # noqa: PLR0913  # each is a part of its own
     access, audit = HouseAccess(known), MemoryAudit()
     identity = node or throwaway_identity()
     kept = store or MemoryJobStore()
-    parts = job_parts(
+    async with job_parts(
         folder,
         section=section or JobsSection(),
         tools=FixedTools(tools=tools),
@@ -288,10 +288,10 @@ async def house(  # noqa: PLR0913  # each is a part of its own
         clock=clock,
         store=kept,
         workflows=workflows or MemoryWorkflows(),
-    )
-    if start:
-        await parts.start()
-    try:
-        yield House(parts, kept, known, access, audit, identity, list(tools))
-    finally:
-        await parts.stop()
+    ) as parts:
+        if start:
+            await parts.start()
+        try:
+            yield House(parts, kept, known, access, audit, identity, list(tools))
+        finally:
+            await parts.stop()

@@ -21,6 +21,7 @@ from homing_crypto.rpc_errors import error_from_rpc
 from homing_crypto.testing import paired_device, throwaway_identity
 from homing_node.assembly import NodeOptions, RunningNode, running_node
 from homing_node.config import DiscoverySection, ListenSection, NodeConfig, NodeSection
+from homing_node.jobs.workflows import MemoryWorkflows
 from homing_node.models.slots import ConfiguredModel
 from homing_node.rpc.control_client import ControlClient
 from homing_node.tools import NoTools
@@ -189,6 +190,7 @@ async def node_rig(  # noqa: PLR0913  # each is a part of its own
         (*only(source), *also),
         clock=clock or SystemClock(),
         tools=tools or NoTools(),
+        workflows=MemoryWorkflows(),  # several nodes share this process
     )
     async with running_node(options, stop) as running:
         if ready:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from homing_node.jobs.sql_engine import JOBS_FILE
 from homing_node.jobs.sql_store import SqlJobStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from homing_core.clock import Clock
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from homing_crypto.identity import DeviceIdentity
     from homing_crypto.trust import TrustStore
 
+    from homing_node.devices.desk import DeviceDesk
     from homing_node.jobs.opening import Access
     from homing_node.jobs.ports import Brains
     from homing_node.jobs.section import JobsSection
@@ -64,6 +66,23 @@ class JobParts:
     records: Records
     folder: Path
 
+    @contextlib.asynccontextmanager
+    async def running(self, devices: DeviceDesk) -> AsyncGenerator[None]:
+        """Let jobs run for the length of a block; afterwards they are left to be resumed.
+
+        Args:
+            devices: tells of changes.
+        """
+        devices.subscribe(self.rights.look)
+        await self.start()
+        looking = asyncio.create_task(self.rights.run())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+            await self.stop()
+
     async def start(self) -> None:
         """Bring rights up to date first, then let jobs run."""
         try:
@@ -74,9 +93,8 @@ class JobParts:
         self.scheduler.start()
 
     async def stop(self) -> None:
-        """Leave what runs to be resumed, and let go of the store."""
+        """Leave what runs to be resumed."""
         await self.scheduler.stop()
-        await asyncio.to_thread(self.records.close)
 
     def _tidy(self) -> None:
         """Folders of jobs that have ended are of no use to anybody."""
@@ -90,7 +108,8 @@ class JobParts:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def job_parts(  # noqa: PLR0913  # each is a boundary of its own
+@contextlib.asynccontextmanager
+async def job_parts(  # noqa: PLR0913  # each is a boundary of its own
     folder: Path,
     *,
     section: JobsSection,
@@ -103,8 +122,8 @@ def job_parts(  # noqa: PLR0913  # each is a boundary of its own
     clock: Clock,
     store: JobStore | None = None,
     workflows: Workflows | None = None,
-) -> JobParts:
-    """Put them together. Nothing of it runs yet, and DBOS is not imported.
+) -> AsyncGenerator[JobParts]:
+    """Open the store for the length of a block. Nothing runs yet, and DBOS is not imported.
 
     Args:
         folder: the node's data directory.
@@ -149,7 +168,10 @@ def job_parts(  # noqa: PLR0913  # each is a boundary of its own
     rights = JobRights(
         desk, records.store, trust, lambda device: access.standing(device).limits, clock
     )
-    return JobParts(desk, scheduler, rights, records, scratch)
+    try:
+        yield JobParts(desk, scheduler, rights, records, scratch)
+    finally:
+        await asyncio.to_thread(records.close)
 
 
 def runner_name(folder: Path) -> str:
