@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import math
 import signal
@@ -27,8 +28,8 @@ from homing_core.errors import UsageError
 from homing_core.generation import TextDelta
 from homing_core.ids import JobId, ToolCallId, new_conversation_id, new_request_id
 from homing_core.jobs import JobEvent, JobProgress, JobState
-from homing_core.provenance import Origin, Provenance, Trust
-from homing_core.tools import Place, ToolCall, ToolResult
+from homing_core.provenance import Origin, Provenance, Sensitivity, Trust
+from homing_core.tools import Place, ToolCall, ToolResult, ToolSpec
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -264,6 +265,74 @@ class Agent:
             total_ms=2.0,
             text="Three notes.",
         )
+
+
+class Asking(Agent):
+    """Answers after a job that waits for a person."""
+
+    def __init__(self, jobs: FakePhoneJobs, job: JobId) -> None:
+        super().__init__()
+        self._node = jobs
+        self._job = job
+        self.verdict = JobState.QUEUED
+
+    async def _events(self, asked: AskInput) -> AsyncIterator[AgentEvent]:
+        yield ToolStarted(ToolStep(CALL, Place.HOME))
+        async with contextlib.aclosing(self._node.watch(self._job, 0)) as events:
+            async for said in events:
+                yield ToolProgress(CALL.id, self._job, "attic", said)
+                if said.state is JobState.RUNNING:
+                    self._node.end(self._job, "three")
+                self.verdict = said.state
+        yield FinalAnswer(
+            request_id=asked.request_id,
+            conversation_id=new_conversation_id(),
+            place=Place.HOME,
+            node="attic",
+            reason="it is at home",
+            confidence=0.9,
+            model="fake",
+            stand_in=False,
+            ttft_ms=1.0,
+            total_ms=2.0,
+            text="Done.",
+        )
+
+
+@pytest.mark.parametrize(
+    ("keys", "status", "state"),
+    [
+        ("y\n", 0, JobState.SUCCEEDED),
+        ("n\n", 0, JobState.FAILED),
+        ("\x03", 130, JobState.WAITING_APPROVAL),
+    ],
+    ids=["yes", "no", "ctrl-c"],
+)
+async def test_a_jobs_question_is_asked_where_its_person_sits(
+    rig: PhoneRig, keys: str, status: int, state: JobState
+) -> None:
+    node = FakePhoneJobs(ToolSpec("resize", "Makes pictures smaller.", {"type": "object"}))
+    job = await node.start(
+        "resize",
+        {"width": 8},
+        node="",
+        sensitivity=Sensitivity.HOME_ONLY,
+        request_id=new_request_id(),
+        allowed=True,
+    )
+    node.question(job.id)
+    async with (
+        phone_desk(rig.paths, node, Asking(node, job.id)),
+        rig.terminal("ask", "make them smaller") as screen,
+    ):
+        await screen.expect("resize at attic")
+        await screen.expect("width: 8")
+        await screen.expect("Allow it?")
+        screen.type(keys)
+        assert await screen.end() == status
+        (known,) = await node.list(refresh=False)
+        assert known.state is state
+        assert ("not asked any more" in screen.text) is (keys == "\x03")
 
 
 @pytest.fixture

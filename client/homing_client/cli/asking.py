@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from homing_agent.events import FinalAnswer, ToolFinished, ToolProgress
-from homing_agent.ports import ConsentAnswer, ConsentQuestion
-from homing_core.approvals import Verdict
+from homing_agent.ports import ConsentQuestion
 from homing_core.errors import HomingError, InternalError
 from homing_core.jobs import JobState
 
 from homing_client.attach import attached, until_gone
-from homing_client.cli.consent import ask_person
 from homing_client.cli.console import aside
+from homing_client.cli.question_desk import QuestionDesk
 from homing_client.cli.waiting import wait_until_ready
 from homing_client.rpc.phone_calls import ResidentGoneError
+from homing_client.rpc.phone_jobs_calls import PhoneJobsCalls
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from homing_agent.request import AskInput
-    from homing_core.ids import ToolCallId
+    from homing_core.ids import ApprovalId, ToolCallId
 
     from homing_client.cli.options import Setup
     from homing_client.cli.report import Reporter
@@ -79,14 +79,18 @@ def _nothing(_: str) -> None:
 
 async def _ask(phone: PhoneCalls, request: AskInput, reporter: Reporter) -> FinalAnswer:
     stream = phone.ask(request)
-    desk, jobs = _Desk(stream), _Jobs()
+    desk, jobs = QuestionDesk(stream.answer, PhoneJobsCalls(phone.channel)), _Jobs()
     with _on_interrupt(stream, jobs) as pressed:
         try:
             async with contextlib.aclosing(stream.events()) as events:
                 async for event in events:
                     jobs.see(event)
-                    if not _still_asked(event):
-                        await desk.close()
+                    asked = _asked_by_job(event) if request.interactive else None
+                    if asked is not None:
+                        reporter.pause()
+                        await desk.open_job(asked)
+                        continue
+                    await desk.close()  # behind all else the last question is not open any more
                     reporter.show(event)
                     if isinstance(event, ConsentQuestion) and request.interactive:
                         desk.open(event)
@@ -108,9 +112,11 @@ async def _ask(phone: PhoneCalls, request: AskInput, reporter: Reporter) -> Fina
     raise InternalError(msg, "Ask again.")
 
 
-def _still_asked(event: Shown) -> bool:
-    """Whether a question may be open behind this; behind all else the last one is not any more."""
-    return isinstance(event, ToolProgress) and event.event.state is JobState.WAITING_APPROVAL
+def _asked_by_job(event: Shown) -> ApprovalId | None:
+    """The question that a job waits with, if this event says so."""
+    if isinstance(event, ToolProgress) and event.event.state is JobState.WAITING_APPROVAL:
+        return event.event.approval_id
+    return None
 
 
 class _Jobs:
@@ -134,33 +140,6 @@ class _Jobs:
     def newest(self) -> ToolProgress | None:
         """The one that was begun last; None if none runs."""
         return next(reversed(self._running.values()), None)
-
-
-class _Desk:
-    """At most one open question. The stream goes on meanwhile: it may be settled elsewhere."""
-
-    def __init__(self, stream: AskStream) -> None:
-        self._stream = stream
-        self._task: asyncio.Task[None] | None = None
-
-    def open(self, question: ConsentQuestion) -> None:
-        self._task = asyncio.create_task(self._ask(question))
-
-    async def close(self) -> None:
-        task, self._task = self._task, None
-        if task is None:
-            return
-        if not task.done():
-            task.cancel()
-            aside("\n(not asked any more)")
-        await asyncio.gather(task, return_exceptions=True)
-
-    async def _ask(self, question: ConsentQuestion) -> None:
-        try:
-            answer = await ask_person(question)
-        except OSError:  # the terminal has gone
-            answer = ConsentAnswer(question.approval_id, Verdict.DENY)
-        self._stream.answer(answer)
 
 
 @dataclass

@@ -42,6 +42,9 @@ class JsonReporter:
         """Print an object."""
         print_json({"event": "interrupted"})
 
+    def pause(self) -> None:
+        """Nothing is drawn."""
+
     def left(self, job: ToolProgress, request: AskInput) -> None:
         """Print an object: the job and the request go on."""
         print_json(

@@ -56,6 +56,10 @@ class Reporter(Protocol):
         """The person ended the request."""
         ...
 
+    def pause(self) -> None:
+        """Something else is about to be printed."""
+        ...
+
     def left(self, job: ToolProgress, request: AskInput) -> None:
         """The person left while a job of the request runs; both go on."""
         ...
@@ -132,6 +136,10 @@ class TextReporter:
         """Say so."""
         self._jobs.hide()
         self._line("interrupted; the request was ended")
+
+    def pause(self) -> None:
+        """Take away what is drawn."""
+        self._jobs.hide()
 
     def left(self, job: ToolProgress, request: AskInput) -> None:
         """Say how to come back."""
