@@ -37,6 +37,7 @@ NODE = {
     "dbos",
     "grpcio-health-checking",
     "llguidance",
+    "lxml_html_clean",
     "mcp",
     "openpyxl",
     "pypdf",
