@@ -65,7 +65,8 @@ class DbosWorkflows:
 
     def __init__(self, folder: Path, database: str, executor: str) -> None:
         """Nothing is imported yet."""
-        self._url = _postgres(database) or f"sqlite:///{folder / WORKFLOWS_FILE}"
+        self._file = None if database else folder / WORKFLOWS_FILE
+        self._url = _postgres(database) or f"sqlite:///{self._file}"
         self._executor = executor
         self._body: Body | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -124,6 +125,8 @@ class DbosWorkflows:
                 raise UnavailableError(msg, "Run each node in a process of its own.")
             _OWNER.current = self
         try:
+            if self._file is not None:  # made here, closed to others: its log takes its mode
+                self._file.touch(0o600)
             _launched(self._url, self._executor)
         except BaseException:
             self._destroy()
