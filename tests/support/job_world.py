@@ -62,11 +62,12 @@ class Signs:
 
 @dataclass
 class JobWorld:
-    """A phone, its nodes, and its jobs while they are looked after."""
+    """A phone, its nodes, and its jobs while they are looked after; `real` is a real clock."""
 
     folder: Path
     phone: DeviceIdentity = field(default_factory=throwaway_identity)
     clock: FakeClock = field(default_factory=FakeClock)
+    real: Clock | None = None
     nodes: list[FakeJobNode] = field(default_factory=list[FakeJobNode])
 
     def node(self, *tools: ToolSpec, name: str = "den", place: Place = Place.HOME) -> FakeJobNode:
@@ -78,7 +79,7 @@ class JobWorld:
     async def process(self, nodes: JobNodes | None = None) -> AsyncGenerator[Phone]:
         """The phone's resident process, as far as jobs go."""
         ways = FakeJobNodes(self.phone, *self.nodes)
-        clock: Clock = self.clock
+        clock = self.real or self.clock
         parts = assemble_jobs(
             self.folder, nodes or ways, Signs(self.phone), lambda: (self.phone,), clock
         )

@@ -10,7 +10,6 @@ and goes on as soon as that node has proven itself.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import defaultdict
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
@@ -27,6 +26,7 @@ from homing_core.generation import Failed
 
 from homing_client.jobs.handing_in import hand_in
 from homing_client.jobs.news import News
+from homing_client.jobs.notes import Notes
 from homing_client.jobs.pauses import LEAST_S, Pauses, passing
 from homing_client.jobs.watching import events_of, of_status
 
@@ -46,8 +46,6 @@ REACH_S: Final = 5.0
 STREAMS: Final = 16
 """Jobs that are followed by a stream of their own; further ones are asked about now and then."""
 POLL_S: Final = 20.0
-NOTE_S: Final = 0.5
-"""Progress is written down this often at most, in seconds."""
 KEEP_S: Final = 30 * 86_400.0
 """Jobs are kept here this long after their end."""
 _TIDY_S: Final = 6 * 60 * 60.0
@@ -202,19 +200,13 @@ class JobKeeper:
         return False
 
     async def _stream(self, node: JobNode, entry: JobEntry) -> None:
-        unwritten: JobEvent | None = None
-        state, written_at = entry.state, 0.0
+        notes = Notes(lambda event: self._write(entry.id, event))
         try:
             async with aclosing(events_of(node, entry.id, entry.last_seq)) as events:
                 async for event in events:
-                    unwritten = event
-                    at = time.monotonic()
-                    if event.state is not state or at - written_at >= NOTE_S:
-                        self._write(entry.id, event)
-                        unwritten, state, written_at = None, event.state, at
+                    notes.take(event)
         finally:
-            if unwritten is not None:
-                self._write(entry.id, unwritten)
+            notes.close()
 
     def _write(self, job: JobId, event: JobEvent) -> None:
         self._book.note_event(job, event, self._clock.now())
