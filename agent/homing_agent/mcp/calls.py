@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -15,10 +16,11 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from homing_agent.mcp.content import clean_text, to_output
+from homing_agent.mcp.tasks import TaskCall
 from homing_agent.tool import ToolOutput, UnknownOutcomeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from homing_core.canonical import JsonObject
 
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
 
 _LONGEST_SECONDS: Final = 24 * 3600.0
 _ERROR_CHARS: Final = 2000
-_POLL_SECONDS: Final = (0.05, 30.0)
-_DEFAULT_POLL_SECONDS: Final = 2.0
-_TASK_HOURS: Final = 24
-_TASK: Final = "mcp_task"
 _RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
 )
@@ -51,12 +49,13 @@ async def call_tool(
     """Make a call; see `homing_agent.tool.Tool.run`."""
     for again in (True, False):
         connection = await server.ready()
-        if not server.offers(definition):
+        offer = server.offered(definition)
+        if offer is None:
             msg = f"{server.name} no longer offers {clean_label(definition.name)} as it was allowed"
             raise RefusedError(msg, "See homing-node tools, and allow it there.")
         try:
             with server.calling():
-                return await _Call(server, connection, definition, context).make(arguments)
+                return await _Call(server, connection, offer, context).make(arguments)
         except _SessionGoneError:
             server.lose(connection, "its session had ended")
             if not again:
@@ -82,12 +81,11 @@ class _Call:
         self._context = context
         self._words = server.words
         self._heard: Callable[[], None] = _nothing
-        self._task = ""
+        self._task: TaskCall | None = None
 
     async def make(self, arguments: JsonObject) -> ToolOutput:
-        ask = self._by_task if self._definition.task else self._directly
         try:
-            result = await self._in_time(lambda: ask(dict(arguments)))
+            result = await self._in_time(dict(arguments))
         except asyncio.CancelledError:
             await self._give_up()
             raise
@@ -116,7 +114,7 @@ class _Call:
         return self._words.is_idempotent(name) or self._words.effect_of(name) in reads
 
     async def _in_time(
-        self, ask: Callable[[], Awaitable[types.CallToolResult | types.InputRequiredResult]]
+        self, arguments: dict[str, Any]
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Within the time without an answer, which starts anew with each word of progress."""
         loop = asyncio.get_running_loop()
@@ -129,16 +127,20 @@ class _Call:
 
             self._heard = heard
             try:
-                return await ask()
+                return await self._ask(arguments, heard)
             finally:
                 self._heard = _nothing
 
-    async def _directly(
-        self, arguments: dict[str, Any]
+    async def _ask(
+        self, arguments: dict[str, Any], heard: Callable[[], None]
     ) -> types.CallToolResult | types.InputRequiredResult:
+        name = self._definition.name
+        if self._definition.task:
+            self._task = TaskCall(self._connection, name, self._context, heard, self._progress)
+            return await self._task.run(arguments)
         # Not `call_tool` of the SDK: it would run the server's own patterns over the answer, and a
         # pattern can be made to take for ever.
-        params = types.CallToolRequestParams(name=self._definition.name, arguments=arguments)
+        params = types.CallToolRequestParams(name=name, arguments=arguments)
         return await self._connection.session.send_request(
             types.CallToolRequest(params=params), _RESULT, progress_callback=self._progress
         )
@@ -153,79 +155,15 @@ class _Call:
             )
         )
 
-    async def _by_task(self, arguments: dict[str, Any]) -> types.CallToolResult:
-        """As a task of the server (MCP 2025-11-25): begin, ask how it goes, fetch what came of it.
-
-        Its id is kept, so a job that goes on after a restart finds a task that still runs.
-        """
-        session = self._connection.session
-        task = await self._kept_task() or await self._new_task(arguments)
-        self._task = task.task_id
-        note = ""
-        while task.status in {"working", "input_required"}:
-            if task.status == "input_required":
-                # Its question comes as a request of the server, which is refused.
-                await self._cancel_task()
-                raise MCPError(types.INVALID_REQUEST, "it asks for further input, not given here")
-            await asyncio.sleep(_poll_seconds(task.poll_interval))
-            get = types.GetTaskRequest(params=types.GetTaskRequestParams(task_id=self._task))
-            task = await session.send_request(get, types.GetTaskResult)
-            self._heard()
-            said = clean_label(task.status_message or "", 200, "")
-            if said and said != note:
-                note = said
-                self._context.report(JobProgress(0, 0, note=said))
-        if task.status == "cancelled":
-            raise MCPError(types.INVALID_REQUEST, "the server cancelled it")
-        params = types.GetTaskPayloadRequestParams(task_id=self._task)
-        return await session.send_request(
-            types.GetTaskPayloadRequest(params=params), types.CallToolResult
-        )
-
-    async def _kept_task(self) -> types.GetTaskResult | None:
-        kept = self._context.notebook.get(_TASK)
-        if not isinstance(kept, str):
-            return None
-        get = types.GetTaskRequest(params=types.GetTaskRequestParams(task_id=kept))
-        try:
-            return await self._connection.session.send_request(get, types.GetTaskResult)
-        except MCPError:
-            if self._connection.transport.ended.is_set():
-                raise
-            return None
-
-    async def _new_task(self, arguments: dict[str, Any]) -> types.Task:
-        # The SDK's session takes no task for an answer to a call; its dispatcher takes anything.
-        raw = await self._connection.dispatcher.send_raw_request(
-            "tools/call",
-            {
-                "name": self._definition.name,
-                "arguments": arguments,
-                "task": {"ttl": _TASK_HOURS * 3600 * 1000},
-            },
-            {"on_progress": self._progress},
-        )
-        task = types.CreateTaskResult.model_validate(raw, by_name=False).task
-        await self._context.notebook.put(_TASK, task.task_id)
-        return task
-
-    async def _cancel_task(self) -> None:
-        cancel = types.CancelTaskRequest(params=types.CancelTaskRequestParams(task_id=self._task))
-        await self._connection.session.send_request(cancel, types.CancelTaskResult)
-
     async def _give_up(self) -> None:
-        """The SDK has told the server; see to it that this was read, whoever waits or not."""
-        ending = asyncio.ensure_future(self._really_end())
-        await asyncio.shield(ending)
+        """The SDK has told the server; see to it that this was read, and the work is over."""
+        task = self._task
+        await self._server.settle(self._connection, self._end(task) if task else None)
 
-    async def _really_end(self) -> None:
-        if self._task:
-            try:
-                async with asyncio.timeout(self._server.timing.cancel):
-                    await self._cancel_task()
-            except (MCPError, TimeoutError, ValidationError):
-                pass  # the ping says whether it still listens
-        await self._server.settle(self._connection)
+    async def _end(self, task: TaskCall) -> None:
+        with contextlib.suppress(MCPError, TimeoutError, ValidationError):
+            async with asyncio.timeout(self._server.timing.cancel):
+                await task.cancel()
 
     def _refused(self, error: MCPError) -> ToolOutput:
         """An error in MCP's own form. Its text is the server's: untrusted, as any output."""
@@ -247,11 +185,6 @@ class _Call:
         if self._repeatable:
             raise UnavailableError(msg, "Try again; nothing is done twice by that.")
         raise UnknownOutcomeError(msg, "Look whether it happened before you try again.")
-
-
-def _poll_seconds(asked_ms: int | None) -> float:
-    low, high = _POLL_SECONDS
-    return _DEFAULT_POLL_SECONDS if asked_ms is None else min(high, max(low, asked_ms / 1000))
 
 
 def _finite(number: float) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import mcp_types as types
-from homing_core.errors import InvalidDataError, OverloadedError, UnavailableError
+from homing_core.errors import HomingError, InvalidDataError, OverloadedError
 from homing_core.labels import clean_label
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import listen
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 _MOST_TOOLS: Final = 256
 _MOST_PAGES: Final = 64
 _TASKS_VERSION: Final = "2025-11-25"
+_REASONS: Final = {
+    "ConnectError": "it cannot be reached",
+    "ConnectTimeout": "it cannot be reached in time",
+    "ReadError": "the connection broke",
+    "WriteError": "the connection broke",
+    "RemoteProtocolError": "what answers is no HTTP server, or it broke off",
+    "ValidationError": "its answer is malformed",
+}
 _CLIENT: Final = types.Implementation(name="homing", version="1")
 
 
@@ -166,30 +174,19 @@ async def open_connection(
         yield Connection(session, dispatcher, transport)
 
 
-def reason_of(error: BaseException, transport_problem: str = "") -> str:
+def reason_of(error: BaseException) -> str:
     """Why a server is not there, for a person, from whatever was raised."""
-    if transport_problem:
-        return transport_problem
-    if isinstance(error, BaseExceptionGroup):
-        return reason_of(error.exceptions[0])
-    if isinstance(error, InvalidDataError | OverloadedError | UnavailableError):
-        return error.what
-    if isinstance(error, MCPError):
-        if error.code == types.CONNECTION_CLOSED:
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    match error:
+        case HomingError():
+            return error.what
+        case MCPError(code=types.CONNECTION_CLOSED):
             return "it ended the connection"
-        return f"it refused: {clean_label(error.message, 200, 'without a word')}"
-    if isinstance(error, TimeoutError):
-        return "it did not answer in time"
-    return _named(error)
-
-
-def _named(error: BaseException) -> str:
-    words = {
-        "ConnectError": "it cannot be reached",
-        "ConnectTimeout": "it cannot be reached in time",
-        "ReadError": "the connection broke",
-        "WriteError": "the connection broke",
-        "RemoteProtocolError": "what answers is no HTTP server, or it broke off",
-        "ValidationError": "its answer is malformed",
-    }
-    return words.get(type(error).__name__, f"it failed ({type(error).__name__})")
+        case MCPError():
+            return f"it refused: {clean_label(error.message, 200, 'without a word')}"
+        case TimeoutError():
+            return "it did not answer in time"
+        case _:
+            name = type(error).__name__
+            return _REASONS.get(name, f"it failed ({name})")

@@ -17,7 +17,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Final, NoReturn, Self, cast
 
 from homing_core.errors import HomingError, InvalidDataError, UnavailableError
 
@@ -29,7 +29,7 @@ from homing_agent.mcp.definitions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from homing_core.canonical import JsonValue
@@ -53,28 +53,42 @@ class Allowed:
 
 
 @dataclass(slots=True)
-class _Server:
+class KnownServer:
+    """What is allowed of a server.
+
+    Attributes:
+        identity: see `ServerConfig.identity`.
+        tools: by the server's own names.
+    """
+
     identity: str
     tools: dict[str, Allowed] = field(default_factory=dict[str, "Allowed"])
 
 
 class ConsentBook:
-    """What has been allowed. Not safe for several threads.
+    """What has been allowed. It changes by being replaced, once the new one is on disk.
 
     Args:
         path: the file.
         reserved: names that no tool of a server may get, such as those of built-in tools.
     """
 
-    def __init__(self, path: Path, reserved: Iterable[str] = ()) -> None:
-        """Nothing is known before `load`."""
+    def __init__(
+        self,
+        path: Path,
+        reserved: Iterable[str] = (),
+        servers: Mapping[str, KnownServer] | None = None,
+    ) -> None:
+        """Nothing is known before `load`, but what is given."""
         self._path = path
         self._reserved = frozenset(reserved)
-        self._servers: dict[str, _Server] = {}
-        self._broken = False
+        self._servers = dict(servers or {})
 
-    def load(self) -> None:
-        """Read the file. One that cannot be read allows nothing, and nothing counts as first seen.
+    def load(self, identities: Mapping[str, str]) -> None:
+        """Read the file. One that cannot be read allows nothing, and no server counts as new.
+
+        Args:
+            identities: of the configured servers, by name.
 
         Raises:
             InvalidDataError: it cannot be read.
@@ -86,7 +100,7 @@ class ConsentBook:
         except FileNotFoundError:
             return
         except (OSError, ValueError, RecursionError, HomingError) as error:
-            self._broken = True
+            self._servers = {name: KnownServer(identity) for name, identity in identities.items()}
             msg = f"{self._path} cannot be read, so no tool of an MCP server is allowed"
             hint = "Allow them again with: homing-node tools allow SERVER"
             raise InvalidDataError(msg, hint) from error
@@ -101,27 +115,24 @@ class ConsentBook:
     def is_new(self, server: str, identity: str) -> bool:
         """Whether a server is seen for the first time, or is another than before."""
         known = self._servers.get(server)
-        return not self._broken and (known is None or known.identity != identity)
+        return known is None or known.identity != identity
 
-    def allow(self, server: str, identity: str, definitions: Iterable[Definition]) -> None:
-        """Allow these definitions; a tool keeps the name that it had. `text` is then to be written."""
-        self._broken = False
-        known = self._servers.get(server)
-        if known is None:
-            known = self._servers[server] = _Server(identity)
-        elif known.identity != identity:
-            names = {raw: allowed.name for raw, allowed in known.tools.items()}
-            known = self._servers[server] = _Server(identity)
-            for definition in definitions:
-                if definition.name in names and not definition.problem:
-                    name = names[definition.name]
-                    known.tools[definition.name] = Allowed(name, definition)
+    def allowing(self, server: str, identity: str, definitions: Sequence[Definition]) -> Self:
+        """A book in which these definitions are allowed as well; a tool keeps its name."""
+        old = self._servers.get(server)
+        before = dict(old.tools) if old is not None else {}
+        changed = dict(before) if old is not None and old.identity == identity else {}
+        taken = {a.name for known in self._servers.values() for a in known.tools.values()}
+        taken |= self._reserved
         for definition in definitions:
             if definition.problem:
                 continue
-            old = known.tools.get(definition.name)
-            name = old.name if old else name_for(server, definition.name, self._taken())
-            known.tools[definition.name] = Allowed(name, definition)
+            known = before.get(definition.name)
+            name = known.name if known else name_for(server, definition.name, taken)
+            taken.add(name)
+            changed[definition.name] = Allowed(name, definition)
+        servers = {**self._servers, server: KnownServer(identity, changed)}
+        return type(self)(self._path, self._reserved, servers)
 
     def text(self) -> str:
         """All of it, as it is written."""
@@ -162,24 +173,20 @@ class ConsentBook:
             msg = f"{self._path} cannot be written: {error.strerror or 'the system refused it'}"
             raise UnavailableError(msg, "Make room in the data directory.") from error
 
-    def _taken(self) -> frozenset[str]:
-        given = (a.name for server in self._servers.values() for a in server.tools.values())
-        return self._reserved | frozenset(given)
 
-
-def _decode(data: bytes) -> dict[str, _Server]:
+def _decode(data: bytes) -> dict[str, KnownServer]:
     loaded: object = json.loads(data) if len(data) <= _MOST_BYTES else None
     whole = _mapping(loaded)
     if whole.get("version") != _VERSION:
         _refuse()
-    servers: dict[str, _Server] = {}
+    servers: dict[str, KnownServer] = {}
     names: set[str] = set()
     for server, entry in _mapping(whole.get("servers")).items():
         values = _mapping(entry)
         identity = values.get("identity")
         if not isinstance(identity, str):
             _refuse()
-        known = servers[server] = _Server(identity)
+        known = servers[server] = KnownServer(identity)
         for raw, kept in _mapping(values.get("tools")).items():
             tool = _mapping(kept)
             name = tool.get("name")

@@ -99,7 +99,7 @@ class _Writer:
         if self._cut:
             kept = f"{self._words.output_kib} KiB are kept of one answer"
             self._parts.append(f"[cut here: {self._cut:,} bytes more; {kept}]")
-        return "\n".join(self._parts)
+        return "\n".join(self._parts) or "[no output]"
 
     def _say(self, text: str) -> None:
         data = clean_text(text).encode()
@@ -136,8 +136,13 @@ class _Writer:
         file_name = _file_name(name, kind, number, media)
         path = self._folder / f"{number:02d}-{file_name}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-            file.write(content)
+        try:
+            with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+                file.write(content)
+        except OSError as error:
+            why = error.strerror or "the system refused it"
+            self._say(f"[one {called} of {len(content):,} bytes, which cannot be kept: {why}]")
+            return
         self.files.append(OutputFile(path, file_name, media))
         self._say(f"[one {called} of {len(content):,} bytes, kept as {file_name}]")
 

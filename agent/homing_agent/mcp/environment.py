@@ -20,8 +20,8 @@ EVERY_PROGRAM: Final = (
     "TMPDIR",
     "PREFIX",
 )
-"""Without these, programs do not run. HOME is the user's own: launchers such as `npx` and `uvx` keep
-what they have downloaded below it. PREFIX is where Termux keeps its programs."""
+"""Without these, programs do not run. HOME is the user's own: launchers such as `npx` and `uvx`
+keep what they have downloaded below it. PREFIX is where Termux keeps its programs."""
 
 
 def server_environment(

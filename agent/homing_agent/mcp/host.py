@@ -15,7 +15,7 @@ from homing_agent.mcp.config import HttpServer
 from homing_agent.mcp.consent import ConsentBook
 from homing_agent.mcp.guard import MessageLimits
 from homing_agent.mcp.leftover import Leftovers
-from homing_agent.mcp.status import NotOffered, ServerState, ServerStatus, Withheld
+from homing_agent.mcp.status import ServerState, ServerStatus, not_offered_of, wanted, withheld_of
 from homing_agent.mcp.tools import McpTool
 from homing_agent.mcp.words import words_for
 from homing_agent.runtime.logs import get_logger
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from homing_agent.mcp.consent import Allowed
     from homing_agent.mcp.definitions import Definition
     from homing_agent.mcp.server import McpServer
+    from homing_agent.mcp.status import Withheld
     from homing_agent.mcp.words import ServerWords
     from homing_agent.tool import ToolContext, ToolOutput
 
@@ -97,7 +98,7 @@ class McpHost:
             return
         try:
             make_private(self._folder)
-            self._book.load()
+            self._book.load({name: c.identity for name, c in self._configs.items()})
         except HomingError as error:
             self._trouble = error.what
             _log.warning("mcp.consent", what=error.what, hint=error.hint)
@@ -126,18 +127,11 @@ class McpHost:
 
     def withheld(self) -> tuple[Withheld, ...]:
         """Tools that are new or have changed, and wait for the operator's word."""
-        found: list[Withheld] = []
-        for name, offers in self._offers.items():
-            known = {allowed.definition.name: allowed.definition for allowed in self._known(name)}
-            for offer in offers:
-                before = known.get(offer.name)
-                if not self._wanted(name, offer) or (before and before.hash == offer.hash):
-                    continue
-                said = before.description if before else ""
-                found.append(
-                    Withheld(name, offer.name, before is not None, offer.description, said)
-                )
-        return tuple(found)
+        return tuple(
+            each
+            for name, offers in self._offers.items()
+            for each in withheld_of(name, self._words_for(name), offers, self._known(name))
+        )
 
     async def allow(self, server: str, tool: str | None = None) -> tuple[str, ...]:
         """The operator's word: allow what a server offers now.
@@ -193,22 +187,10 @@ class McpHost:
             state=server.state if server else idle,
             tools=tuple(t.spec.name for (owner, _), t in self._tools.items() if owner == name),
             withheld=tuple(each.name for each in withheld if each.server == name),
-            not_offered=self._not_offered(name),
-            last_error=server.last_error if server else self._trouble,
+            not_offered=not_offered_of(name, self._words_for(name), self._offers.get(name, ())),
+            last_error=(server.last_error if server else "") or self._trouble,
             failures=server.failures if server else 0,
             protocol=server.protocol if server else "",
-        )
-
-    def _not_offered(self, name: str) -> tuple[NotOffered, ...]:
-        words = words_for(self._words, name)
-        return tuple(
-            NotOffered(
-                name,
-                clean_label(offer.name),
-                offer.problem or "the configuration leaves it out",
-            )
-            for offer in self._offers.get(name, ())
-            if offer.problem or not words.offers(offer.name)
         )
 
     def why_not(self, server: str, definition: Definition) -> str:
@@ -218,7 +200,7 @@ class McpHost:
             return self._trouble if self._loaded.is_set() else ""
         if running.state is ServerState.WAITING and running.failures > 1:
             return f"its server is not there: {running.last_error}"
-        if server in self._offers and not running.offers(definition):
+        if server in self._offers and running.offered(definition) is None:
             return "its server has changed or no longer offers it"
         return ""
 
@@ -252,7 +234,7 @@ class McpHost:
 
     def build(self, kind: type[McpServer], name: str) -> McpServer:
         """A server of a kind that has been imported."""
-        from homing_agent.mcp.server import Surroundings  # noqa: PLC0415  # as above
+        from homing_agent.mcp.ways import Surroundings  # noqa: PLC0415  # as above
 
         surroundings = Surroundings(
             self._folder, self._leftovers, self._environ, self._timing, self._limits
@@ -261,28 +243,33 @@ class McpHost:
         async def offered(definitions: tuple[Definition, ...]) -> None:
             await self._offered(name, definitions)
 
-        words = words_for(self._words, name)
-        return kind(self._configs[name], words, surroundings, offered, self._changed)
+        words = self._words_for(name)
+        return kind(self._configs[name], words, surroundings, offered, self._tell)
 
-    def _changed(self) -> None:
+    def _tell(self) -> None:
         self.on_change()
 
     async def _offered(self, name: str, definitions: tuple[Definition, ...]) -> None:
         self._offers[name] = definitions
         if self._book.is_new(name, self._configs[name].identity):
-            await self._consent(name, [d for d in definitions if self._wanted(name, d)])
+            try:
+                await self._consent(name, wanted(self._words_for(name), definitions))
+            except UnavailableError as error:
+                # Nothing was written, so the server counts as new the next time again.
+                self._trouble = error.what
+                _log.warning("mcp.consent", what=error.what, hint=error.hint)
         self._renew()
 
     async def _consent(self, name: str, definitions: Sequence[Definition]) -> None:
         async with self._writing:
-            self._book.allow(name, self._configs[name].identity, definitions)
-            text = self._book.text()
-            await asyncio.to_thread(self._book.write, text)
+            fresh = self._book.allowing(name, self._configs[name].identity, definitions)
+            await asyncio.to_thread(fresh.write, fresh.text())
+            self._book = fresh
         self._trouble = ""
         self._renew()
 
-    def _wanted(self, name: str, definition: Definition) -> bool:
-        return not definition.problem and words_for(self._words, name).offers(definition.name)
+    def _words_for(self, name: str) -> ServerWords:
+        return words_for(self._words, name)
 
     def _known(self, name: str) -> tuple[Allowed, ...]:
         return self._book.tools(name, self._configs[name].identity)
@@ -291,7 +278,7 @@ class McpHost:
         """Make the tools anew from what is allowed; one that has not changed stays the same."""
         fresh: dict[tuple[str, str], McpTool] = {}
         for name in self._configs:
-            words = words_for(self._words, name)
+            words = self._words_for(name)
             for allowed in self._known(name):
                 key = (name, allowed.name)
                 if not words.offers(allowed.definition.name):

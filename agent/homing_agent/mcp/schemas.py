@@ -7,26 +7,29 @@ properties is closed, so that a person is not shown what the tool would ignore.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from homing_core.errors import InvalidDataError
-from homing_core.labels import clean_label
-
+from homing_agent.mcp.schemaparts import (
+    are_texts,
+    choices_of,
+    chosen,
+    describe,
+    kinds_of,
+    merged,
+    refuse,
+    shown_name,
+    take_counts,
+    take_numbers,
+)
 from homing_agent.schema import unsupported
 
 if TYPE_CHECKING:
     from homing_core.canonical import JsonObject, JsonValue
 
 _ANYTHING: Final[dict[str, JsonValue]] = {"additionalProperties": True}
-_TYPES: Final = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
 _DEPTH: Final = 12
 _MOST_NODES: Final = 2000
-_MOST_CHOICES: Final = 512
-_DESCRIPTION_CHARS: Final = 400
-_PATTERN_CHARS: Final = 120
-_NAME_CHARS: Final = 128
 
 
 def simplify(schema: Mapping[str, object]) -> JsonObject:
@@ -40,7 +43,7 @@ def simplify(schema: Mapping[str, object]) -> JsonObject:
         found["type"] = "object"
     problem = unsupported(found)
     if problem:
-        _refuse(problem)
+        refuse(problem)
     return found
 
 
@@ -54,11 +57,11 @@ class _Simplifier:
     def node(self, value: object, depth: int, refs: tuple[str, ...]) -> dict[str, JsonValue]:
         self._nodes += 1
         if self._nodes > _MOST_NODES:
-            _refuse("its schema is too large")
+            refuse("its schema is too large")
         if value is True:
             return dict(_ANYTHING)
         if not isinstance(value, Mapping):
-            _refuse("its schema is malformed")
+            refuse("its schema is malformed")
         schema = cast("Mapping[str, object]", value)
         if depth > _DEPTH:
             return dict(_ANYTHING)
@@ -71,7 +74,7 @@ class _Simplifier:
             if not found and keyword in schema:
                 found = self._any(schema[keyword], depth, refs)
         found = found or dict(_ANYTHING)
-        _describe(schema, found)
+        describe(schema, found)
         return found
 
     def _referred(
@@ -79,17 +82,18 @@ class _Simplifier:
     ) -> dict[str, JsonValue]:
         target = schema["$ref"]
         if not isinstance(target, str) or not target.startswith("#/"):
-            _refuse("its schema refers to another document")
+            refuse("its schema refers to another document")
         if target in refs:
             return dict(_ANYTHING)  # it contains itself: no depth of it would be enough
-        place: object = self._root
+        place: object = dict(self._root)
         for part in target[2:].split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(place, Mapping) or name not in place:
-                _refuse("its schema refers to what is not there")
-            place = cast("Mapping[str, object]", place)[name]
+            inside = cast("Mapping[str, object]", place) if isinstance(place, dict) else None
+            if inside is None or name not in inside:
+                refuse("its schema refers to what is not there")
+            place = inside[name]
         found = self.node(place, depth + 1, (*refs, target))
-        _describe(schema, found)
+        describe(schema, found)
         return found
 
     def _plain(
@@ -97,17 +101,17 @@ class _Simplifier:
     ) -> dict[str, JsonValue]:
         """What the node says by itself, without its combinations."""
         found: dict[str, JsonValue] = {}
-        kinds = _kinds(schema.get("type", ()))
+        kinds = kinds_of(schema.get("type", ()))
         if not kinds and "properties" in schema:
             kinds = ["object"]
         if kinds:
             found["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "enum" in schema:
-            found["enum"] = _choices(schema["enum"])
+            found["enum"] = choices_of(schema["enum"])
         if "const" in schema:
             found["const"] = cast("JsonValue", schema["const"])
-        _numbers(schema, found, whole=kinds == ["integer"])
-        _counts(schema, found)
+        take_numbers(schema, found, whole=kinds == ["integer"])
+        take_counts(schema, found)
         if "array" in kinds and isinstance(schema.get("items"), Mapping):
             found["items"] = self.node(schema["items"], depth + 1, refs)
         if "object" in kinds:
@@ -123,16 +127,16 @@ class _Simplifier:
     ) -> None:
         given = schema.get("properties", {})
         required = schema.get("required", [])
-        if not isinstance(given, Mapping) or not _texts(required):
-            _refuse("its schema is malformed")
+        if not isinstance(given, Mapping) or not are_texts(required):
+            refuse("its schema is malformed")
         properties: dict[str, JsonValue] = {
-            _name(name): self.node(inner, depth + 1, refs)
+            shown_name(name): self.node(inner, depth + 1, refs)
             for name, inner in cast("Mapping[str, object]", given).items()
         }
         needed = list(dict.fromkeys(cast("Sequence[str]", required)))
         for name in needed:
             # Without a place for it nobody could make a call at all.
-            properties.setdefault(_name(name), dict(_ANYTHING))
+            properties.setdefault(shown_name(name), dict(_ANYTHING))
         more = schema.get("additionalProperties", not properties)
         if depth == 0 and "additionalProperties" not in schema:
             more = False
@@ -146,7 +150,7 @@ class _Simplifier:
     def _all(self, branches: object, depth: int, refs: tuple[str, ...]) -> dict[str, JsonValue]:
         parts = self._branches(branches, depth, refs)
         if all(part.get("type") == "object" for part in parts):
-            return _merged(parts)
+            return merged(parts)
         return parts[0] if len(parts) == 1 else {}
 
     def _any(self, branches: object, depth: int, refs: tuple[str, ...]) -> dict[str, JsonValue]:
@@ -154,11 +158,13 @@ class _Simplifier:
         real = [part for part in parts if part.get("type") != "null"]
         if any("type" not in part and "enum" not in part and "const" not in part for part in parts):
             return {}
-        choices = [_chosen(part) for part in real]
+        choices = [chosen(part) for part in real]
         if real and all(choice is not None for choice in choices):
             listed = [value for choice in choices for value in choice or ()]
             return {"enum": [*listed, *([None] if len(real) < len(parts) else [])]}
-        kinds = list(dict.fromkeys(kind for part in parts for kind in _kinds(part.get("type", ()))))
+        kinds = list(
+            dict.fromkeys(kind for part in parts for kind in kinds_of(part.get("type", ())))
+        )
         if not kinds or any("type" not in part for part in real):
             return {}
         found = dict(real[0]) if len(real) == 1 else {}
@@ -171,105 +177,5 @@ class _Simplifier:
         self, branches: object, depth: int, refs: tuple[str, ...]
     ) -> list[dict[str, JsonValue]]:
         if not isinstance(branches, list) or not branches:
-            _refuse("its schema is malformed")
+            refuse("its schema is malformed")
         return [self.node(branch, depth + 1, refs) for branch in cast("list[object]", branches)]
-
-
-def _merged(parts: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
-    properties: dict[str, JsonValue] = {}
-    required: dict[str, None] = {}
-    for part in parts:
-        properties.update(cast("Mapping[str, JsonValue]", part.get("properties", {})))
-        required.update(dict.fromkeys(cast("Sequence[str]", part.get("required", ()))))
-    found: dict[str, JsonValue] = {"type": "object", "properties": properties}
-    if required:
-        found["required"] = list(required)
-    if any(part.get("additionalProperties") is True for part in parts):
-        found["additionalProperties"] = True
-    return found
-
-
-def _chosen(part: Mapping[str, JsonValue]) -> list[JsonValue] | None:
-    if "const" in part:
-        return [part["const"]]
-    listed = part.get("enum")
-    return list(cast("Sequence[JsonValue]", listed)) if listed is not None else None
-
-
-def _kinds(given: object) -> list[str]:
-    kinds = [given] if isinstance(given, str) else given
-    if not _texts(kinds):
-        _refuse("its schema is malformed")
-    names = list(dict.fromkeys(cast("Sequence[str]", kinds)))
-    for name in names:
-        if name not in _TYPES:
-            _refuse(f"its schema uses the type {clean_label(name)!r}, which JSON has not")
-    return names
-
-
-def _choices(given: object) -> list[JsonValue]:
-    if not isinstance(given, list) or not given:
-        _refuse("its schema is malformed")
-    choices = cast("list[JsonValue]", given)
-    if len(choices) > _MOST_CHOICES:
-        _refuse(f"its schema lists more than {_MOST_CHOICES} choices")
-    return choices
-
-
-def _numbers(schema: Mapping[str, object], found: dict[str, JsonValue], *, whole: bool) -> None:
-    for bound, exclusive, step in (
-        ("minimum", "exclusiveMinimum", 1),
-        ("maximum", "exclusiveMaximum", -1),
-    ):
-        limit = schema.get(bound)
-        if _number(limit):
-            found[bound] = cast("JsonValue", limit)
-            continue
-        beyond = schema.get(exclusive)
-        if _number(beyond):
-            edge = cast("float", beyond)
-            nearest = (math.floor(edge) if step > 0 else math.ceil(edge)) + step
-            found[bound] = nearest if whole else cast("JsonValue", beyond)
-
-
-def _counts(schema: Mapping[str, object], found: dict[str, JsonValue]) -> None:
-    for keyword in ("minLength", "maxLength", "minItems", "maxItems"):
-        count = schema.get(keyword)
-        if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
-            found[keyword] = count
-
-
-def _describe(schema: Mapping[str, object], found: dict[str, JsonValue]) -> None:
-    """What a model is told: the description, and a pattern, which is told instead of checked."""
-    said = schema.get("description")
-    text = clean_label(said, _DESCRIPTION_CHARS, "") if isinstance(said, str) else ""
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str) and pattern.isprintable() and len(pattern) <= _PATTERN_CHARS:
-        text = f"{text} (matches {pattern})".strip()
-    if text:
-        found["description"] = text
-    default = schema.get("default")
-    if isinstance(default, str | int | float | bool) and len(str(default)) <= _PATTERN_CHARS:
-        found["default"] = default
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _texts(value: object) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and all(isinstance(item, str) for item in cast("Sequence[object]", value))
-    )
-
-
-def _name(name: str) -> str:
-    if not name or len(name) > _NAME_CHARS or not name.isprintable():
-        _refuse("a parameter's name cannot be shown")
-    return name
-
-
-def _refuse(why: str) -> NoReturn:
-    raise InvalidDataError(why)

@@ -8,57 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from homing_core.errors import HomingError, UnavailableError
+from homing_core.errors import UnavailableError
 
-from homing_agent.mcp.backoff import Timing, pause_after
+from homing_agent.mcp.backoff import pause_after
 from homing_agent.mcp.config import HttpServer
 from homing_agent.mcp.connection import open_connection, reason_of
-from homing_agent.mcp.environment import server_environment
-from homing_agent.mcp.guard import MessageGuard, MessageLimits
 from homing_agent.mcp.status import ServerState
 from homing_agent.mcp.stderr import StderrTail
-from homing_agent.mcp.stdio import Launch, child_transport
-from homing_agent.mcp.web import web_transport
+from homing_agent.mcp.ways import open_way
 from homing_agent.runtime.logs import get_logger
-from homing_agent.runtime.paths import make_private
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Generator
 
-    from homing_agent.mcp.config import ServerConfig, StdioServer
+    from homing_agent.mcp.config import ServerConfig
     from homing_agent.mcp.connection import Connection
     from homing_agent.mcp.definitions import Definition
-    from homing_agent.mcp.leftover import Leftovers
     from homing_agent.mcp.transport import Transport
+    from homing_agent.mcp.ways import Surroundings
     from homing_agent.mcp.words import ServerWords
 
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What servers are started in.
-
-    Attributes:
-        folder: holds each server's own working directory.
-        leftovers: ends them if this process is killed.
-        environ: this process's environment.
-        timing: how long things may take.
-        limits: what a server may send.
-    """
-
-    folder: Path
-    leftovers: Leftovers
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    timing: Timing = field(default_factory=Timing)
-    limits: MessageLimits = field(default_factory=MessageLimits)
 
 
 class McpServer:
@@ -68,7 +40,7 @@ class McpServer:
         config: how it is reached.
         words: what the operator says of it.
         surroundings: what it is started in.
-        offered: told what it offers, each time that is read.
+        told: told what it offers, each time that is read.
         changed: told when its state changes.
     """
 
@@ -77,7 +49,7 @@ class McpServer:
         config: ServerConfig,
         words: ServerWords,
         surroundings: Surroundings,
-        offered: Callable[[tuple[Definition, ...]], Awaitable[None]],
+        told: Callable[[tuple[Definition, ...]], Awaitable[None]],
         changed: Callable[[], None],
     ) -> None:
         """Nothing is started before `start`."""
@@ -89,9 +61,9 @@ class McpServer:
         self.failures = 0
         self.protocol = ""
         self._surroundings = surroundings
-        self._offered = offered
+        self._told = told
         self._changed = changed
-        self._hashes: dict[str, str] = {}
+        self._offers: dict[str, Definition] = {}
         self._connection: Connection | None = None
         self._tail: StderrTail | None = None
         self._task: asyncio.Task[None] | None = None
@@ -100,16 +72,13 @@ class McpServer:
         self._awake = asyncio.Event()
         self._retry = asyncio.Event()
         self._calls = 0
+        self._tries = 0
+        self._settling: set[asyncio.Task[None]] = set()
 
     @property
     def name(self) -> str:
         """What the configuration calls it."""
         return self.config.name
-
-    @property
-    def calls(self) -> int:
-        """Calls under way."""
-        return self._calls
 
     def start(self) -> None:
         """Bring it up in the background; harmless if it is."""
@@ -120,18 +89,26 @@ class McpServer:
     async def close(self) -> None:
         """End it and everything that it started."""
         task, self._task = self._task, None
-        if task is not None:
+        if task is None:
+            return
+        while not task.done():
+            # A wish to stop that meets a failing task group is lost in it (anyio 4), so it is said
+            # again, and looked for at each turn.
+            self._awake.set()
+            self._retry.set()
             task.cancel()
-            await asyncio.wait({task})
+            await asyncio.wait({task}, timeout=self.timing.stop * 2 + 1)
+        await asyncio.gather(*self._settling, return_exceptions=True)
         self._set(ServerState.STOPPED)
 
     def retry(self) -> None:
         """Do not wait for the pause to end."""
         self._retry.set()
 
-    def offers(self, definition: Definition) -> bool:
-        """Whether it offers exactly this now."""
-        return self._hashes.get(definition.name) == definition.hash
+    def offered(self, definition: Definition) -> Definition | None:
+        """What it offers now that is described exactly so; None if it does not."""
+        offer = self._offers.get(definition.name)
+        return offer if offer is not None and offer.hash == definition.hash else None
 
     async def ready(self) -> Connection:
         """Its session, once it is up.
@@ -142,12 +119,12 @@ class McpServer:
         self.retry()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.words.start_seconds + self.timing.stop):
-                failures = self.failures
-                while self._task is not None and self.failures <= failures:
+                tries = self._tries
+                while self._wished and self._tries == tries:
                     connection = self._connection
                     if connection is not None and not connection.transport.ended.is_set():
                         return connection
-                    await self._next_news()
+                    await self._news.wait()
         why = self.last_error or "it is not up"
         msg = f"the MCP server {self.name} is not there: {why}"
         raise UnavailableError(msg, "Look at it with: homing-node tools")
@@ -163,23 +140,35 @@ class McpServer:
         finally:
             self._calls -= 1
 
-    async def settle(self, connection: Connection) -> None:
+    async def settle(self, connection: Connection, first: Awaitable[None] | None = None) -> None:
         """After a call was given up: make sure that the server has read so.
 
-        One that does not answer a ping is stuck in what nobody wants any more, and is ended.
+        One that does not answer a ping is stuck in what nobody wants any more, and is ended. This
+        goes on if whoever waits for it stops waiting.
+
+        Args:
+            connection: the session that the call was made in.
+            first: to be done before.
         """
-        if self.words.end_on_cancel and not self._calls:
-            connection.transport.end("it was ended with the call that was cancelled")
+        settling = asyncio.ensure_future(self._settle(connection, first))
+        self._settling.add(settling)
+        settling.add_done_callback(self._settling.discard)
+        await asyncio.shield(settling)
+
+    async def _settle(self, connection: Connection, first: Awaitable[None] | None) -> None:
+        if first is not None:
+            await first
+        if self.words.end_on_cancel and self._calls <= 1:
+            self.lose(connection, "it was ended with the call that was cancelled")
         else:
             try:
                 async with asyncio.timeout(self.timing.cancel):
                     await connection.ping()
             except Exception:  # noqa: BLE001  # whatever it is, the server has not answered
-                connection.transport.end("it did not answer after a call was cancelled")
+                self.lose(connection, "it did not answer after a call was cancelled")
         if connection.transport.ended.is_set():
-            self._awake.set()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.timing.stop * 3 + 1):
+                async with asyncio.timeout(self.timing.stop * 2 + self.timing.cancel):
                     await connection.closed.wait()
 
     def lose(self, connection: Connection, why: str) -> None:
@@ -187,65 +176,74 @@ class McpServer:
         connection.transport.end(why)
         self._awake.set()
 
-    async def _next_news(self) -> None:
-        await self._news.wait()
-
     def _set(self, state: ServerState) -> None:
         self.state = state
         news, self._news = self._news, asyncio.Event()
         news.set()
         self._changed()
 
+    @property
+    def _wished(self) -> bool:
+        """Whether it shall be up."""
+        return self._task is not None
+
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        while self._wished:
             self._set(ServerState.STARTING)
             began = loop.time()
             try:
                 await self._once()
-                why = self.last_error or "it ended"
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                why = "its session broke"
-            except Exception as error:  # noqa: BLE001  # a server's failure is never the node's
-                why = reason_of(error)
+                self.last_error = "its session broke"  # a cancel scope of the SDK's leaked
+            if not self._wished:
+                return
             if loop.time() - began > self.timing.settled:
                 self.failures = 0
             self.failures += 1
-            self.last_error = why
-            pause = pause_after(self.failures, self.timing)
-            _log.warning("mcp.failed", name=self.name, reason=why, count=self.failures)
+            self._tries += 1
+            _log.warning("mcp.failed", name=self.name, reason=self.last_error, count=self.failures)
             self._set(ServerState.WAITING)
-            self._retry.clear()
-            await asyncio.sleep(min(pause, self.timing.first_pause))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, pause - self.timing.first_pause)):
-                    await self._retry.wait()
+            await self._pause(pause_after(self.failures, self.timing))
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next try; `retry` ends all but the shortest pause."""
+        shortest = min(seconds, self.timing.first_pause)
+        self._retry.clear()
+        await asyncio.sleep(shortest)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds - shortest):
+                await self._retry.wait()
 
     async def _once(self) -> None:
-        """One session, from its start to its end."""
+        """One session, from its start to its end; why it ended stands in `last_error`."""
         connection: Connection | None = None
+        transport: Transport | None = None
+        failure: Exception | None = None
         self._list_changed = False
-        problem = ""
+        where = self.config.where
+        secrets = () if isinstance(where, HttpServer) else where.env.values()
+        tail = self._tail = StderrTail(self.name, secrets)
         try:
-            async with self._way() as transport:
-                try:
-                    async with open_connection(transport, self._heard) as connection:
-                        await self._live(connection)
-                except Exception as error:
-                    problem = transport.problem or self._said(reason_of(error))
-                    raise
-                problem = self._said(transport.problem or "it ended")
-        except Exception as error:  # noqa: BLE001  # see above
-            problem = problem or reason_of(error)
+            async with (
+                open_way(self.config, self.words, self._surroundings, tail) as transport,
+                open_connection(transport, self._heard) as connection,
+            ):
+                await self._live(connection)
+        except Exception as error:  # noqa: BLE001  # a server's failure is never the node's
+            failure = error
         finally:
             self._connection = None
             self.protocol = ""
             if connection is not None:
                 connection.closed.set()
-        self.last_error = problem
+        why = transport.problem if transport is not None else ""
+        if not why:
+            why = reason_of(failure) if failure is not None else "it ended"
+        self.last_error = f"{why}; it last said: {tail.last}" if tail.last else why
 
     async def _live(self, connection: Connection) -> None:
         async with asyncio.timeout(self.words.start_seconds):
@@ -253,12 +251,12 @@ class McpServer:
             await self._read_tools(connection)
         self._connection = connection
         self.protocol = str(connection.session.protocol_version)
-        _log.info("mcp.ready", name=self.name, version=self.protocol, count=len(self._hashes))
+        _log.info("mcp.ready", name=self.name, version=self.protocol, count=len(self._offers))
         self._set(ServerState.READY)
         watching = asyncio.ensure_future(connection.watch(self._heard))
         ending = asyncio.ensure_future(self._end_of(connection.transport))
         try:
-            while not connection.transport.ended.is_set():
+            while self._wished and not connection.transport.ended.is_set():
                 self._awake.clear()
                 if self._list_changed:
                     self._list_changed = False
@@ -282,41 +280,5 @@ class McpServer:
 
     async def _read_tools(self, connection: Connection) -> None:
         definitions = await connection.tools()
-        self._hashes = {each.name: each.hash for each in definitions}
-        await self._offered(definitions)
-
-    @asynccontextmanager
-    async def _way(self) -> AsyncGenerator[Transport]:
-        where = self.config.where
-        guard = MessageGuard(self._surroundings.limits)
-        way: AbstractAsyncContextManager[Transport]
-        if isinstance(where, HttpServer):
-            self._tail = None
-            way = web_transport(where, guard)
-        else:
-            self._tail = StderrTail(self.name, where.env.values())
-            launch = self._launch(where)
-            way = child_transport(launch, guard, self._tail, self._surroundings.leftovers)
-        async with way as transport:
-            yield transport
-
-    def _launch(self, where: StdioServer) -> Launch:
-        folder = where.cwd
-        if folder is None:
-            folder = self._surroundings.folder / self.name
-            try:
-                make_private(folder)
-            except HomingError as error:
-                raise UnavailableError(error.what, error.hint) from error
-        elif not folder.is_dir():
-            msg = f"its working directory {folder} does not exist"
-            raise UnavailableError(msg, "Correct cwd in the list of MCP servers.")
-        environment = server_environment(
-            self._surroundings.environ, self.words.environment, where.env
-        )
-        return Launch(where.command, where.args, environment, folder, self.timing.stop)
-
-    def _said(self, why: str) -> str:
-        """Why it failed, with the last line that it printed about it."""
-        last = self._tail.last if self._tail is not None else ""
-        return f"{why}; it last said: {last}" if last else why
+        self._offers = {each.name: each for each in definitions}
+        await self._told(definitions)

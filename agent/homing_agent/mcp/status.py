@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+from homing_core.labels import clean_label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from homing_agent.mcp.consent import Allowed
+    from homing_agent.mcp.definitions import Definition
+    from homing_agent.mcp.words import ServerWords
 
 
 class ServerState(Enum):
@@ -75,3 +85,46 @@ class ServerStatus:
     last_error: str = ""
     failures: int = 0
     protocol: str = ""
+
+
+def wanted(words: ServerWords, offers: Iterable[Definition]) -> list[Definition]:
+    """The tools that can be offered and that the operator does not leave out."""
+    return [offer for offer in offers if not offer.problem and words.offers(offer.name)]
+
+
+def withheld_of(
+    server: str, words: ServerWords, offers: Iterable[Definition], known: Iterable[Allowed]
+) -> tuple[Withheld, ...]:
+    """What waits for the operator's word.
+
+    Args:
+        server: its name.
+        words: what the operator says of it.
+        offers: what it offers now.
+        known: what is allowed.
+    """
+    allowed = {each.definition.name: each.definition for each in known}
+    found: list[Withheld] = []
+    for offer in wanted(words, offers):
+        before = allowed.get(offer.name)
+        if before is None:
+            found.append(Withheld(server, offer.name, changed=False, description=offer.description))
+        elif before.hash != offer.hash:
+            told = (offer.description, before.description)
+            found.append(Withheld(server, offer.name, True, *told))  # noqa: FBT003  # changed
+    return tuple(found)
+
+
+def not_offered_of(
+    server: str, words: ServerWords, offers: Iterable[Definition]
+) -> tuple[NotOffered, ...]:
+    """What cannot be offered, or is left out, and why."""
+    return tuple(
+        NotOffered(
+            server,
+            clean_label(offer.name),
+            offer.problem or "the configuration leaves it out",
+        )
+        for offer in offers
+        if offer.problem or not words.offers(offer.name)
+    )

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import shutil
-import signal
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import mcp_types as types
-from homing_core.errors import HomingError, UnavailableError
-from homing_core.labels import clean_label
+from homing_core.errors import HomingError
 from mcp.shared.message import SessionMessage
 
+from homing_agent.mcp.child import end_of, start_child, stop_child
 from homing_agent.mcp.guard import values_in
 from homing_agent.mcp.transport import Transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-    from pathlib import Path
+    from collections.abc import AsyncGenerator
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+    from homing_agent.mcp.child import Launch
     from homing_agent.mcp.guard import MessageGuard
     from homing_agent.mcp.leftover import Leftovers
     from homing_agent.mcp.stderr import StderrTail
@@ -37,27 +33,8 @@ if TYPE_CHECKING:
 _CHUNK: Final = 64 << 10
 _POLL_SECONDS: Final = 0.01
 _REAP_SECONDS: Final = 1.0
+_LAST_WORDS_SECONDS: Final = 0.2
 _NEWLINE: Final = b"\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """How a server is started and stopped.
-
-    Attributes:
-        command: a program, found on the server's PATH unless it is a path.
-        args: its arguments.
-        environment: all of it.
-        folder: its working directory.
-        stop_seconds: how long it may take to leave when its input ends, and again when it is
-            told to.
-    """
-
-    command: str
-    args: tuple[str, ...]
-    environment: Mapping[str, str]
-    folder: Path
-    stop_seconds: float
 
 
 @asynccontextmanager
@@ -69,7 +46,7 @@ async def child_transport(
     Raises:
         UnavailableError: it cannot be started.
     """
-    process = await _start(launch)
+    process = await start_child(launch)
     leftovers.add(process.pid)
     read_in, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, write_out = anyio.create_memory_object_stream[SessionMessage](0)
@@ -82,8 +59,9 @@ async def child_transport(
     try:
         yield transport
     finally:
-        transport.end("it was stopped")
-        stopping = asyncio.ensure_future(_stop(process, launch.stop_seconds))
+        by_itself = transport.ended.is_set() and not transport.problem
+        transport.end("")
+        stopping = asyncio.ensure_future(stop_child(process, launch.stop_seconds))
         try:
             await asyncio.shield(stopping)
         except asyncio.CancelledError:
@@ -91,42 +69,16 @@ async def child_transport(
             await asyncio.wait({stopping})
             raise
         finally:
+            if by_itself:
+                transport.problem = end_of(stopping.result())
+            # What it said last is in the pipe still.
+            await asyncio.wait({pumps[-1]}, timeout=_LAST_WORDS_SECONDS)
             for pump in pumps:
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
             for stream in (read_in, read, write, write_out):
                 stream.close()
             leftovers.remove(process.pid)
-
-
-async def _start(launch: Launch) -> asyncio.subprocess.Process:
-    path = shutil.which(launch.command, path=launch.environment.get("PATH", os.defpath))
-    if path is None:
-        msg = f"there is no program {clean_label(launch.command)}"
-        raise UnavailableError(msg, "Install it, or correct command in the list of MCP servers.")
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            path,
-            *launch.args,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=launch.environment,
-            cwd=launch.folder,
-            start_new_session=True,
-        )
-    )
-    try:
-        return await asyncio.shield(starting)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "its arguments are malformed"
-        msg = f"{clean_label(launch.command)} cannot be started: {reason}"
-        raise UnavailableError(msg, "Run it by hand to see why.") from error
-    except asyncio.CancelledError:
-        await asyncio.wait({starting})
-        if not starting.cancelled() and starting.exception() is None:
-            await _stop(starting.result(), 0)
-        raise
 
 
 async def _read(
@@ -203,44 +155,3 @@ async def _listen(process: asyncio.subprocess.Process, tail: StderrTail) -> None
         while chunk := await stderr.read(_CHUNK):
             tail.feed(chunk)
     tail.finish()
-
-
-async def _stop(process: asyncio.subprocess.Process, grace: float) -> None:
-    """End its input, then tell it, then kill it, and all that it started with it.
-
-    The order is the specification's (2025-11-25, basic/lifecycle, shutdown).
-    """
-    if process.stdin is not None:
-        process.stdin.close()
-    if not await _gone(process, grace):
-        _signal(process.pid, signal.SIGTERM)
-        await _gone(process, grace)
-    _signal(process.pid, signal.SIGKILL)
-    await _gone(process, max(grace, _REAP_SECONDS))
-    # A descendant that left the group may hold a pipe open; nobody listens any more.
-    inner = getattr(process, "_transport", None)
-    if isinstance(inner, asyncio.SubprocessTransport):
-        with contextlib.suppress(OSError):
-            inner.close()
-
-
-async def _gone(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Whether the whole group ended in time."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    while loop.time() < until:
-        if process.returncode is not None and not _signal(process.pid, 0):
-            return True
-        await asyncio.sleep(_POLL_SECONDS)
-    return False
-
-
-def _signal(group: int, number: int) -> bool:
-    """Whether anybody of the group was there to get it."""
-    try:
-        os.killpg(group, number)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from homing_agent.mcp.guard import MessageGuard
 
 _CONNECT_SECONDS: Final = 10.0
+_FAREWELL_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
@@ -34,21 +35,12 @@ async def web_transport(where: HttpServer, guard: MessageGuard) -> AsyncGenerato
     Raises:
         ExceptionGroup: the connection broke; it holds what httpx2 said.
     """
-
-    async def watch(response: httpx2.Response) -> None:
-        if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
-            # What a few bytes unpack to cannot be bounded beforehand.
-            msg = "the server packs its answers, which it was told not to"
-            raise InvalidDataError(msg, "Look for another version of it.")
-        if isinstance(response.stream, httpx2.AsyncByteStream):
-            events = response.headers.get("content-type", "").startswith("text/event-stream")
-            response.stream = _Watched(response.stream, guard, events=events)
-
+    watch = _Watch(guard)
     client = httpx2.AsyncClient(
         headers={"accept-encoding": "identity", **where.headers},
         # A stream of events may be silent for hours; calls have limits of their own.
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
-        event_hooks={"response": [watch]},
+        event_hooks={"request": [_bound_farewell], "response": [watch]},
     )
     async with (
         client,
@@ -60,27 +52,60 @@ async def web_transport(where: HttpServer, guard: MessageGuard) -> AsyncGenerato
     ):
         transport = Transport(read, write)
         transport.read = _Counted(read, guard, transport)
+        watch.transport = transport
         yield transport
+
+
+async def _bound_farewell(request: httpx2.Request) -> None:
+    """The end of a session is told, and not waited for."""
+    if request.method == "DELETE":
+        request.extensions["timeout"] = httpx2.Timeout(_FAREWELL_SECONDS).as_dict()
+
+
+class _Watch:
+    """Sees each response before its body is read."""
+
+    def __init__(self, guard: MessageGuard) -> None:
+        self.transport: Transport | None = None
+        self._guard = guard
+
+    async def __call__(self, response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
+            # What a few bytes unpack to cannot be bounded beforehand.
+            msg = "it packs its answers, which it was told not to"
+            raise InvalidDataError(msg, "Look for another version of it.")
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            events = response.headers.get("content-type", "").startswith("text/event-stream")
+            response.stream = _Watched(response.stream, self, events=events)
+
+    def count(self, chunk: int, size: int, values: int) -> None:
+        """So much came. Raises `OverloadedError`."""
+        try:
+            self._guard.came(chunk)
+            self._guard.unfinished(size)
+            self._guard.intricate(values)
+        except HomingError as error:
+            if self.transport is not None:
+                self.transport.end(error.what)
+            raise
 
 
 class _Watched(httpx2.AsyncByteStream):
     """A response's body whose bytes are counted as they come."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, guard: MessageGuard, *, events: bool) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, watch: _Watch, *, events: bool) -> None:
         self._inner = inner
-        self._guard = guard
+        self._watch = watch
         self._events = events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = values = 0
         async for chunk in self._inner:
-            self._guard.came(len(chunk))
-            if self._events and b"\n\n" in chunk:
+            if self._events and (b"\n\n" in chunk or b"\r\n\r\n" in chunk):
                 size = values = 0
             size += len(chunk)
             values += values_in(chunk)
-            self._guard.unfinished(size)
-            self._guard.intricate(values)
+            self._watch.count(len(chunk), size, values)
             yield chunk
 
     async def aclose(self) -> None:
