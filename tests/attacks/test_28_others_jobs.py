@@ -17,9 +17,11 @@ from homing_core.approvals import Verdict
 from homing_core.errors import HomingError, NotFoundError
 from homing_core.ids import new_approval_id, new_job_id
 from homing_core.jobs import JobState, Settlement
+from homing_node.limit_sections import CeilingSection, LimitsSection
 from support.home_tools import CountTool, EchoTool, SlowTool
 from support.jobs_home import JobsHome, jobs_home, set_soon, until
 from support.jobs_wire import JobsClient, answer_to, consent, job_for
+from support.node_rig import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
@@ -63,7 +65,9 @@ class Guests:
 @pytest.fixture
 async def guests(tmp_path: Path) -> AsyncIterator[Guests]:
     count, slow, echo = CountTool(tmp_path / "counted"), SlowTool(), EchoTool()
-    async with jobs_home(tmp_path, count, slow, echo) as home:
+    many = LimitsSection(guest=CeilingSection(jobs=9))
+    config = replace(LOOPBACK, limits=many)
+    async with jobs_home(tmp_path, count, slow, echo, config=config) as home:
         made = Guests(home, count, slow, echo)
         await made.begin()
         yield made

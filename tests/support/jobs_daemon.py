@@ -9,12 +9,14 @@ import asyncio
 import sys
 from pathlib import Path
 
+from homing_agent.runtime.logs import silence_logging
 from homing_node.testing import FixedTools
 from support.home_tools import home_tools
 from support.node_rig import node_rig
 
 
 async def main() -> None:
+    silence_logging()  # what it prints is read by a program
     folder = Path(sys.argv[1])
     async with node_rig(folder, tools=FixedTools(tools=home_tools(folder))) as rig:
         sys.stdout.write(f"{rig.running.port}\n")

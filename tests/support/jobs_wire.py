@@ -11,6 +11,7 @@ from homing_core.approvals import ApprovalStatement, Verdict
 from homing_core.clock import SystemClock
 from homing_core.ids import new_approval_id, new_job_id, new_request_id, new_tool_call_id
 from homing_core.jobs import JobSpec
+from homing_core.provenance import Sensitivity
 from homing_core.tools import ToolCall
 from homing_crypto.approvals import sign_approval
 from homing_crypto.rpc_errors import error_from_rpc
@@ -40,10 +41,10 @@ HOUR_S = 3600
 
 
 def job_for(tool: ToolSpec, text: str = "hello", **more: str) -> JobSpec:
-    """A job that calls a tool with a text."""
+    """A job that calls a tool with a text; its data may go to peers."""
     arguments: JsonObject = {"text": text, **more}
     call = ToolCall(new_tool_call_id(), tool.name, arguments)
-    return JobSpec(new_job_id(), new_request_id(), tool.id, call)
+    return JobSpec(new_job_id(), new_request_id(), tool.id, call, Sensitivity.TRUSTED_PEERS)
 
 
 def consent(

@@ -38,6 +38,7 @@ MAIN_RULES: Final[dict[str, AccessRule]] = {
     "/homing_proto.v1.InferenceService/Ack": _INFERENCE,
     "/homing_proto.v1.InferenceService/Cancel": _INFERENCE,
     "/homing_proto.v1.ToolsService/ListTools": AccessRule(Scope.TOOLS),
+    **JOBS_RULES,
     "/homing_proto.v1.DevicesService/ListDevices": _OWNER,
     # Any device may leave; whoever else it names is looked at by homing_node.devices.remote.
     "/homing_proto.v1.DevicesService/RevokeDevice": _ANY_PAIRED,
