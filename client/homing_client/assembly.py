@@ -190,8 +190,8 @@ def _jobs(
     folder = setting.paths.data_dir
     jobs = assemble_jobs(folder, nodes, signer, lambda: keys.identities, setting.clock)
     stack.push_async_callback(jobs.close)
-    homes.prepare(jobs.book.prepare)
-    homes.follow(jobs.book.succeed)
+    homes.prepare(jobs.book.nodes.prepare)
+    homes.follow(jobs.book.nodes.succeed)
     keys.keep(jobs.book.keys)
     return jobs
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from homing_client.jobs.book import JOB_BOOK_FILE, JobBook
+from homing_client.jobs.book import JobBook
+from homing_client.jobs.book_file import JOB_BOOK_FILE
 from homing_client.jobs.desk import JobDesk
 from homing_client.jobs.fetching import Fetcher
 from homing_client.jobs.following import Following
@@ -68,7 +69,7 @@ def assemble_jobs(
     Raises:
         HomingError: the book is damaged or cannot be opened.
     """
-    book = JobBook.open(data_dir / JOB_BOOK_FILE)
+    book = JobBook(data_dir / JOB_BOOK_FILE)
     folder = ResultFolder(data_dir / RESULTS_FOLDER)
     fetcher = Fetcher(book, nodes, folder, KeyedOpener(identities, clock), clock)
     keeper = JobKeeper(book, nodes, fetcher, folder, clock)

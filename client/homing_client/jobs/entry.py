@@ -41,7 +41,8 @@ class JobEntry:
         failure: why there is no result; None if there is one, or nothing is known yet.
         cancel_wanted: whether the person has ended it and its node does not know yet.
         fetched: whether nothing is left to be fetched.
-        result: what came of it, once it is here.
+        delivered: whether its result is here.
+        result: that, where it was asked for.
         sha256: of the sealed result, hex; empty without one.
         acked: whether the node knows that the result is here.
     """
@@ -64,6 +65,7 @@ class JobEntry:
     failure: Failed | None = None
     cancel_wanted: bool = False
     fetched: bool = False
+    delivered: bool = False
     result: JobResult | None = field(default=None, repr=False)
     sha256: str = ""
     acked: bool = False
@@ -76,7 +78,7 @@ class JobEntry:
     @property
     def settled(self) -> bool:
         """Whether nothing is left to be done for it."""
-        return self.ended and (self.result is None or self.acked)
+        return self.ended and (not self.delivered or self.acked)
 
     def shown(self, error: HomingError | None = None) -> PhoneJob:
         """The same for people.
@@ -98,7 +100,7 @@ class JobEntry:
             progress=self.progress,
             asked_at=self.asked_at,
             ended_at=self.ended_at,
-            delivered=self.result is not None,
+            delivered=self.delivered,
             note=self.note,
             error=error if self.failure is None else self.failure.to_error(),
         )

@@ -82,7 +82,7 @@ class Following:
 
         def look() -> JobEntry | None:
             entry = self._book.get(job)
-            if entry.result is not None or entry.ended:
+            if entry.delivered or entry.ended:
                 return entry
             error = self._keeper.error(job)
             if error is not None and not (patient and passing(error)):

@@ -76,7 +76,7 @@ class RequestJobs:
 
     def changed(self, tool: ToolSpec) -> bool:
         """See `HomeJobs.changed`."""
-        return self._book.allowed(tool) not in {"", tool.schema_hash}
+        return self._book.nodes.allowed(tool) not in {"", tool.schema_hash}
 
     async def start(self, asked: JobAsked) -> JobId:
         """See `HomeJobs.start`."""

@@ -177,7 +177,7 @@ class JobKeeper:
         except NotFoundError as error:
             # The node has proven its key and knows the job no more, or is not paired any more.
             self._book.note_failed(job, Failed.from_error(error), now())
-            if entry.result is not None:
+            if entry.delivered:
                 self._book.note_acked(job)
         except UnpairedError as error:
             if entry.submitted:  # a peer may take its home's word again
@@ -240,9 +240,9 @@ class JobKeeper:
     async def _follow_keys(self) -> None:
         """Make up for a kill between the list of nodes and this book, when a node had a new key."""
         known = {node.id for node in await self._nodes.known()}
-        for old, new in self._book.successors():
+        for old, new in self._book.nodes.successors():
             if new in known and old not in known:
-                self._book.succeed(old, new)
+                self._book.nodes.succeed(old, new)
 
     async def _tidy(self) -> None:
         for entry in self._book.old(self._clock.now() - KEEP_S):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from homing_core.errors import HomingError
 from homing_core.ids import DeviceId, JobId
 from homing_core.jobs import JobState
 from homing_core.tools import Place
-from homing_crypto.result_form import decode_result, encode_result
+from homing_crypto.result_form import decode_result
 
 from homing_client.jobs.entry import JobEntry
 from homing_client.jobs.json_form import (
@@ -17,12 +17,13 @@ from homing_client.jobs.json_form import (
     asked_to_json,
     dump,
     failed_from_json,
-    failed_to_json,
     load,
     progress_from_json,
-    progress_to_json,
     unreadable,
 )
+
+if TYPE_CHECKING:
+    from homing_core.jobs import JobResult
 
 Value: TypeAlias = "str | float | bytes | None"
 VERSION: Final = 1
@@ -31,11 +32,12 @@ CREATE TABLE job (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, request_id TEXT NOT NULL,
   tool_hash TEXT NOT NULL, argument_hash TEXT NOT NULL, asked TEXT NOT NULL,
   node TEXT NOT NULL, node_name TEXT NOT NULL, place TEXT NOT NULL,
-  certificate BLOB NOT NULL, key TEXT NOT NULL,
-  asked_at REAL NOT NULL, tried INTEGER NOT NULL, submitted INTEGER NOT NULL, state TEXT NOT NULL,
-  last_seq INTEGER NOT NULL, progress TEXT, note TEXT NOT NULL, ended_at REAL NOT NULL,
-  failure TEXT, cancel_wanted INTEGER NOT NULL, fetched INTEGER NOT NULL, result BLOB,
-  sha256 TEXT NOT NULL, acked INTEGER NOT NULL,
+  certificate BLOB NOT NULL, key TEXT NOT NULL, asked_at REAL NOT NULL,
+  tried INTEGER NOT NULL DEFAULT 0, submitted INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL, last_seq INTEGER NOT NULL DEFAULT 0, progress TEXT,
+  note TEXT NOT NULL DEFAULT '', ended_at REAL NOT NULL DEFAULT 0, failure TEXT,
+  cancel_wanted INTEGER NOT NULL DEFAULT 0, fetched INTEGER NOT NULL DEFAULT 0,
+  result BLOB, sha256 TEXT NOT NULL DEFAULT '', acked INTEGER NOT NULL DEFAULT 0,
   UNIQUE (request_id, tool_hash, argument_hash)
 );
 CREATE TABLE allowed (
@@ -47,36 +49,24 @@ CREATE TABLE successor (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
 COLUMNS: Final = (
     "id, asked, node, node_name, place, certificate, key, asked_at, tried, "
     "submitted, state, last_seq, progress, note, ended_at, failure, cancel_wanted, "
-    "fetched, result, sha256, acked"
+    "fetched, result IS NOT NULL, sha256, acked"
 )
 
 
-def to_row(entry: JobEntry) -> tuple[Value, ...]:
-    """An entry, in the order of `COLUMNS`."""
-    progress, failure, result = entry.progress, entry.failure, entry.result
-    return (
-        entry.id,
-        dump(asked_to_json(entry.asked)),
-        entry.node,
-        entry.node_name,
-        entry.place.value,
-        entry.certificate,
-        entry.key,
-        entry.asked_at,
-        entry.tried,
-        entry.submitted,
-        entry.state.value,
-        entry.last_seq,
-        None if progress is None else dump(progress_to_json(progress)),
-        entry.note,
-        entry.ended_at,
-        None if failure is None else dump(failed_to_json(failure)),
-        entry.cancel_wanted,
-        entry.fetched,
-        None if result is None else encode_result(result),
-        entry.sha256,
-        entry.acked,
-    )
+def to_row(entry: JobEntry) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+    """A fresh entry: names of columns, and their values."""
+    columns: dict[str, Value] = {
+        "id": entry.id,
+        "asked": dump(asked_to_json(entry.asked)),
+        "node": entry.node,
+        "node_name": entry.node_name,
+        "place": entry.place.value,
+        "certificate": entry.certificate,
+        "key": entry.key,
+        "asked_at": entry.asked_at,
+        "state": entry.state.value,
+    }
+    return tuple(columns), tuple(columns.values())
 
 
 def to_entry(row: tuple[Value, ...]) -> JobEntry:
@@ -89,7 +79,7 @@ def to_entry(row: tuple[Value, ...]) -> JobEntry:
 
 def _read(row: tuple[Value, ...]) -> JobEntry:
     job, asked, node, name, place, certificate, key, at, tried, submitted, state, seq, *rest = row
-    progress, note, ended, failure, cancel, fetched, result, sha256, acked = rest
+    progress, note, ended, failure, cancel, fetched, delivered, sha256, acked = rest
     what = load(_text(asked), asked_from_json)
     return JobEntry(
         id=JobId(_text(job)),
@@ -110,10 +100,18 @@ def _read(row: tuple[Value, ...]) -> JobEntry:
         failure=None if failure is None else load(_text(failure), failed_from_json),
         cancel_wanted=bool(cancel),
         fetched=bool(fetched),
-        result=None if result is None else decode_result(_bytes(result)),
+        delivered=bool(delivered),
         sha256=_text(sha256),
         acked=bool(acked),
     )
+
+
+def to_result(value: Value) -> JobResult:
+    """The kept result; raises `IntegrityError`."""
+    try:
+        return decode_result(_bytes(value))
+    except HomingError as error:
+        raise unreadable() from error
 
 
 def _text(value: Value) -> str:

@@ -96,7 +96,7 @@ class Starter:
             )
         )
         if asked.approval is not None:
-            self._book.allow(asked.tool)
+            self._book.nodes.allow(asked.tool)
         self._keeper.ensure(entry.id)
         entry = await self._first_word(entry)
         if entry.failure is not None and not entry.submitted:

@@ -402,7 +402,7 @@ async def test_a_node_with_a_new_key_is_the_same_node(world: JobWorld) -> None:
     node.rotate()
     new = node.identity.device_id
     async with world.process() as phone:
-        phone.parts.book.succeed(old, new)
+        phone.parts.book.nodes.succeed(old, new)
         entry = await phone.settled(second)
         assert entry.result is not None
         assert entry.result.content == "sealed by the old key"
@@ -414,11 +414,11 @@ async def test_a_kill_between_two_files_does_not_lose_a_nodes_new_key(world: Job
         job = (await phone.start()).id
         old = node.identity.device_id
         node.rotate()
-        await asyncio.to_thread(phone.parts.book.prepare, old, node.identity.device_id)
+        await asyncio.to_thread(phone.parts.book.nodes.prepare, old, node.identity.device_id)
     node.succeed(job)
     async with world.process() as phone:
         assert (await phone.settled(job)).result is not None
-        assert phone.parts.book.successors() == ()
+        assert phone.parts.book.nodes.successors() == ()
 
 
 async def test_another_daemon_is_believed_if_the_node_vouches_for_it(world: JobWorld) -> None:
@@ -531,7 +531,7 @@ async def test_a_full_disk_is_said_and_nothing_is_sent(world: JobWorld) -> None:
     async with world.process() as phone:
         await phone.parts.desk.tools()
         book = phone.parts.book
-        book._db.execute("PRAGMA max_page_count = 1")  # noqa: SLF001  # as a full disk does
+        book._file._db.execute("PRAGMA max_page_count = 1")  # noqa: SLF001  # as a full disk does
         error = await refused(phone.start(folder="x" * 100_000))
         assert isinstance(error, UnavailableError)
         assert "job book" in error.what

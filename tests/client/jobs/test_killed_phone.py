@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
-BOOK = {"add", "note_tried", "note_submitted", "note_event", "store_result", "note_acked", "allow"}
+BOOK = {"add", "note_tried", "note_submitted", "note_event", "store_result", "note_acked"}
 FOLDER = {"add", "open", "drop_part"}
 NODE = {"submit", "status", "ack", "cancel"}
 
