@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.documents.library import Library
@@ -25,7 +26,6 @@ from homing_node.tools_views import Offer, ServerView, ToolsOverview, ToolView
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from homing_agent.mcp.status import ServerStatus
     from homing_agent.runtime.paths import ProgramPaths
@@ -68,7 +68,8 @@ class NodeTools:
                 msg = f"two tools of this node are called {tool.spec.name}"
                 raise ConfigError(msg, "Give the recipe another name.")
             self._own[tool.spec.name] = tool
-        self._mcp = mcp
+        self.mcp = mcp
+        """Tools of MCP servers; None where none are configured."""
         self._off = tuple(off)
         self._closers = tuple(closers)
 
@@ -81,24 +82,24 @@ class NodeTools:
     def find(self, server: str, name: str) -> Tool | None:
         """As in `HomeTools`; also one that cannot run just now, and then says why."""
         tool = self._own.get(name)
-        if (tool is None or tool.spec.server != server) and self._mcp is not None:
-            tool = self._mcp.find(server, name)
+        if (tool is None or tool.spec.server != server) and self.mcp is not None:
+            tool = self.mcp.find(server, name)
         if tool is None or tool.spec.server != server or self._is_off(tool.spec):
             return None
         return tool
 
     async def start(self) -> None:
         """As in `HomeTools`. A part that cannot start leaves the others alone."""
-        if self._mcp is None:
+        if self.mcp is None:
             return
         try:
-            await self._mcp.start()
+            await self.mcp.start()
         except HomingError as error:
             _log.warning("tools.mcp_not_started", what=error.what)
 
     async def close(self) -> None:
         """As in `HomeTools`: everything is ended, whatever goes wrong with a part."""
-        closers = [*self._closers, *((self._mcp.close,) if self._mcp else ())]
+        closers = [*self._closers, *((self.mcp.close,) if self.mcp else ())]
         for close in closers:
             try:
                 await close()
@@ -112,9 +113,9 @@ class NodeTools:
         views = [self._view(tool) for tool in self._all()]
         offered = [view for view in views if view.offer is Offer.OFFERED]
         others = [view for view in views if view.offer is not Offer.OFFERED]
-        if self._mcp is None:
+        if self.mcp is None:
             return ToolsOverview((*offered, *others))
-        status = self._mcp.status()
+        status = self.mcp.status()
         known = {(view.server, view.name) for view in views}
         waiting = [
             ToolView(
@@ -128,7 +129,7 @@ class NodeTools:
                 changed=one.changed,
                 before=one.before,
             )
-            for one in self._mcp.withheld()
+            for one in self.mcp.withheld()
         ]
         held = {(view.server, view.name) for view in waiting}
         others = [view for view in others if (view.server, view.name) not in held]
@@ -159,15 +160,15 @@ class NodeTools:
         self._servers().retry(server)
 
     def _servers(self) -> McpHost:
-        if self._mcp is None:
+        if self.mcp is None:
             msg = "this node has no MCP servers"
             raise NotFoundError(msg, "List some in mcp.json; see docs/tools.md.")
-        return self._mcp
+        return self.mcp
 
     def _all(self) -> tuple[Tool, ...]:
         """One tool for each name: our own come first, and a server gets no name of theirs."""
         found = dict(self._own)
-        for tool in self._mcp.tools() if self._mcp is not None else ():
+        for tool in self.mcp.tools() if self.mcp is not None else ():
             found.setdefault(tool.spec.name, tool)
         return tuple(found.values())
 
@@ -252,8 +253,11 @@ def _mcp(
 
 def _mcp_file(config: NodeConfig, paths: ProgramPaths) -> Path | None:
     if config.mcp.file:
-        folder = paths.config_file.parent
-        return folder / os.path.expanduser(config.mcp.file)  # noqa: PTH111  # of a text, not a path
+        file = paths.config_file.parent / Path(config.mcp.file).expanduser()
+        if not file.is_file():
+            msg = f"mcp.file: there is no {file}"
+            raise ConfigError(msg, "Write it, or leave the key out.")
+        return file
     places = (paths.config_file.parent / MCP_FILE, paths.data_dir / MCP_FILE)
     return next((place for place in places if place.is_file()), None)
 
