@@ -81,6 +81,7 @@ async def side(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         mine, theirs = [
             get((await home.device(DeviceRole.MEMBER)).identity.device_id) for _ in range(2)
         ]
+        stack.callback(slow.release.set)  # no tool has to be waited for at the end
         yield Side(home.rig.running.jobs, slow, mine, theirs)
 
 
