@@ -310,7 +310,9 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 add_pairing_control(door),
                 add_recovery_service(devices.recovery),
                 add_device_control(
-                    DeviceConsole(store, devices.desk, limits.admission, limits.ledger)
+                    DeviceConsole(
+                        store, devices.desk, limits.admission, limits.ledger, jobs.unended
+                    )
                 ),
                 add_audit_control(audit, store),
                 add_keys_control(keys),

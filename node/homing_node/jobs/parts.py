@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ from homing_agent.runtime.logs import get_logger
 from homing_core.errors import HomingError, UnavailableError
 from homing_crypto.private_files import ensure_folder
 
-from homing_node.jobs.attempt import AttemptParts
+from homing_node.jobs.attempt import GRACE_S, STOP_S, AttemptParts, folder_of
 from homing_node.jobs.closing import Closer
 from homing_node.jobs.dbos_workflows import DbosWorkflows
 from homing_node.jobs.desk import DeskParts, JobDesk
@@ -96,13 +97,17 @@ class JobParts:
         """Leave what runs to be resumed."""
         await self.scheduler.stop()
 
+    def unended(self) -> Counter[str]:
+        """How many jobs of each account have not ended; raises `HomingError`."""
+        return Counter(row.key.account for row in self.records.store.unended())
+
     def _tidy(self) -> None:
         """Folders of jobs that have ended are of no use to anybody."""
         try:
             unended = self.records.store.unended()
         except HomingError:
             return
-        used = {f"{row.key.account[:16]}-{row.key.id}" for row in unended}
+        used = {folder_of(self.folder, row).name for row in unended}
         for folder in self.folder.iterdir():
             if folder.name not in used:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -122,6 +127,8 @@ async def job_parts(  # noqa: PLR0913  # each is a boundary of its own
     clock: Clock,
     store: JobStore | None = None,
     workflows: Workflows | None = None,
+    stop_s: float = STOP_S,
+    grace_s: float = GRACE_S,
 ) -> AsyncGenerator[JobParts]:
     """Open the store for the length of a block. Nothing runs yet, and DBOS is not imported.
 
@@ -137,6 +144,8 @@ async def job_parts(  # noqa: PLR0913  # each is a boundary of its own
         clock: for everything.
         store: where jobs are kept; None is as configured.
         workflows: what drives attempts; None is DBOS.
+        stop_s: seconds that a tool which was cancelled may take to stop.
+        grace_s: seconds that tools may go on when the node stops.
 
     Raises:
         HomingError: the job store cannot be opened.
@@ -148,7 +157,9 @@ async def job_parts(  # noqa: PLR0913  # each is a boundary of its own
     records = Records(store or SqlJobStore(section.database or folder / JOBS_FILE))
     opener = Opener(records, tools, trust, access, clock)
     closer = Closer(records, opener, lambda: identities()[0], audit, clock)
-    attempts = AttemptParts(records, opener, closer, brains, section, clock, scratch)
+    attempts = AttemptParts(
+        records, opener, closer, brains, section, clock, scratch, stop_s, grace_s
+    )
     driving = workflows or DbosWorkflows(folder, section.database, runner)
     scheduler = Scheduler(attempts, driving, access, Place(runner, shared))
     desk = JobDesk(
