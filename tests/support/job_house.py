@@ -268,6 +268,8 @@ async def house(  # noqa: PLR0913  # each is a part of its own
     node: DeviceIdentity | None = None,
     brains: HouseBrains | None = None,
     start: bool = True,
+    stop_s: float = 5.0,
+    grace_s: float = 0.0,
 ) -> AsyncGenerator[House]:
     """Run one daemon's jobs for the length of a block."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -288,6 +290,8 @@ async def house(  # noqa: PLR0913  # each is a part of its own
         clock=clock,
         store=kept,
         workflows=workflows or MemoryWorkflows(),
+        stop_s=stop_s,
+        grace_s=grace_s,
     ) as parts:
         if start:
             await parts.start()

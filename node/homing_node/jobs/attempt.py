@@ -1,8 +1,6 @@
 """One attempt at one job, from its beginning to whatever ends it.
 
-The tool runs in a task of its own and is only ever told to stop; the attempt itself is never
-cancelled, so what it writes is whole. Nothing that a tool does about being cancelled keeps the
-attempt from ending: what it gives back after that is not taken.
+The attempt itself is never cancelled, only told, so that what it writes is whole.
 """
 
 from __future__ import annotations
@@ -10,30 +8,29 @@ from __future__ import annotations
 import asyncio
 import shutil
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from homing_agent.runtime.logs import get_logger
-from homing_agent.tool import ToolContext, ToolOutput, UnknownOutcomeError
+from homing_agent.tool import ToolContext, UnknownOutcomeError
 from homing_core.errors import HomingError, InternalError, UnavailableError
 from homing_core.jobs import JobState
 
 from homing_node.jobs import rules
-from homing_node.jobs.closing import End, error_result
+from homing_node.jobs.closing import RETRY_S, End, error_result
 from homing_node.jobs.consenting import OWN_STEP, JobConsent, OfferedTool
 from homing_node.jobs.forms import decode_outcome, encode_outcome
+from homing_node.jobs.leaving import MOST_CRASHES, Leaving, unpark
 from homing_node.jobs.notebook import JobNotebook, Reporter
 from homing_node.jobs.outputs import failure_of, kept_files, result_of, summary_of
-from homing_node.jobs.settling import UNKNOWN_STEPS, Unsettled, settled
-from homing_node.jobs.store import Effect, Entry, LostJobError
+from homing_node.jobs.settling import Unsettled, settled
+from homing_node.jobs.store import Effect, LostJobError
+from homing_node.jobs.supervised import Supervisor, Why
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from homing_agent.tool import Tool
-    from homing_core.canonical import JsonObject
     from homing_core.clock import Clock
-    from homing_core.jobs import JobResult
+    from homing_core.jobs import JobProgress, JobResult
 
     from homing_node.jobs.closing import Closer
     from homing_node.jobs.opening import Opened, Opener
@@ -41,9 +38,8 @@ if TYPE_CHECKING:
     from homing_node.jobs.records import Records
     from homing_node.jobs.section import JobsSection
     from homing_node.jobs.store import JobRow, Question
+    from homing_node.jobs.supervised import Given
 
-MOST_CRASHES: Final = 5
-"""Attempts that ended with their process; then the job is given up."""
 STOP_S: Final = 10.0
 """How long a tool that was cancelled may take to stop, in seconds."""
 GRACE_S: Final = 2.0
@@ -51,20 +47,6 @@ GRACE_S: Final = 2.0
 _DAY_S: Final = 86_400.0
 
 _log = get_logger(__name__)
-
-
-class Why(Enum):
-    """Why an attempt was told to end."""
-
-    CANCELLED = "cancelled"
-    STOPPING = "stopping"
-    """The node goes down; the job is resumed."""
-    DROPPED = "dropped"
-    """Everything of its device goes."""
-    LOST = "lost"
-    """Another daemon has the job."""
-    PARKED = "parked"
-    """It waits for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,310 +82,206 @@ class Attempt:
     Args:
         parts: what it is made with.
         row: the job, just claimed.
+
+    Attributes:
+        row: the same.
+        done: set when it is over, however it went.
     """
 
     def __init__(self, parts: AttemptParts, row: JobRow) -> None:
         """Nothing was begun."""
-        self._parts = parts
         self.row = row
+        self.done = asyncio.Event()
+        self._parts = parts
         self._store = parts.records.store
-        self._told = asyncio.Event()
-        self._why: Why | None = None
+        self._leaving = Leaving(parts.records, row, parts.clock)
+        self._supervisor = Supervisor(row.key.id, parts.clock, parts.stop_s, parts.grace_s)
         self._question: Question | None = None
         self._began = parts.clock.monotonic()
-        self._folder = parts.folder / f"{row.key.account[:16]}-{row.key.id}"
-        self.done = asyncio.Event()
+        self._folder = folder_of(parts.folder, row)
 
     def tell(self, why: Why) -> None:
-        """End it, soon. What was said first counts, but for what ends everything."""
-        if self._why is None or why in {Why.DROPPED, Why.LOST}:
-            self._why = why
-        self._told.set()
+        """End it, soon."""
+        self._supervisor.tell(why)
 
     async def run(self) -> None:
-        """Make the attempt. Never raises."""
-        key = self.row.key
+        """Make the attempt. What the store does not let us write leaves the job to be taken up."""
         try:
             await self._run()
         except LostJobError:
-            _log.info("job.lost", job=key.id)
-        except HomingError as error:  # the store does not let us: the job is taken up again
-            _log.warning("job.left", job=key.id, code=error.code.value, reason=error.what)
+            _log.info("job.lost", job=self.row.key.id)
+        except HomingError as error:
+            _log.warning("job.left", job=self.row.key.id, code=error.code.value, reason=error.what)
         finally:
             self.done.set()
 
     async def _run(self) -> None:
+        notebook: JobNotebook | None = None
+        end: End | None = None
         try:
-            opened = await self._parts.opener.open(self.row, lambda: not self._told.is_set())
-            notebook = await self._notebook(opened)
-            if await self._crashed_too_often(notebook):
-                return
-            consent = await self._consent(opened)
-            consent.check_own_call(opened.tool.spec, opened.payload.spec.call)
-            outcome = None
-            if not self._own_call_asked(opened, consent):
-                outcome = await self._outcome(opened, notebook, consent)
+            opened = await self._parts.opener.open(self.row, lambda: not self._supervisor.told)
+            notebook = JobNotebook(
+                self._parts.records,
+                self.row.fence,
+                opened.cipher,
+                await self._parts.records.call(self._store.notes, self.row.key),
+            )
+            end = self._given_up(self._leaving.crashes(notebook))
+            if end is None:
+                end = await self._outcome(opened, notebook)
         except (LostJobError, UnavailableError):
             raise
         except Unsettled as unsettled:
-            await self._unknown(unsettled)
+            if notebook is not None:
+                await self._leaving.doubt(notebook, unsettled.step)
             return
         except HomingError as error:
-            if self._why is not None:
-                await self._interrupted(None)
+            if not self._supervisor.told:
+                await self._parts.closer.refuse(self.row, error, "refused: it cannot run any more")
+                self._clean()
                 return
-            await self._parts.closer.refuse(self.row, error, "refused: it cannot run any more")
-            self._clean()
-            return
-        if outcome is None:
+        if end is None:
             await self._interrupted(notebook)
         else:
-            await self._parts.closer.end(self.row, outcome)
+            await self._parts.closer.end(self.row, end)
             self._clean()
 
-    def _own_call_asked(self, opened: Opened, consent: JobConsent) -> bool:
-        """Whether an owner is asked first: the device's rights may have become less meanwhile."""
-        question = consent.own_call(opened.tool.spec, opened.payload.spec.call)
-        if question is not None:
+    async def _outcome(self, opened: Opened, notebook: JobNotebook) -> End | None:
+        """How the job ends; None if the attempt was told to end before."""
+        consent = await self._consent(opened)
+        own = (opened.tool.spec, opened.payload.spec.call)
+        consent.check_own_call(*own)
+        question = consent.own_call(*own)
+        if question is not None:  # the device's rights have become less meanwhile
             self._question = question
             self.tell(Why.PARKED)
-        return question is not None
+        if self._supervisor.told:
+            return None
+        effects = await self._parts.records.call(self._store.effects, self.row.key)
+        await settled(effects, opened.cipher, notebook)
+        if rules.once(opened.tool.spec):
+            mine = next((effect for effect in effects if effect.step == OWN_STEP), None)
+            if mine is None:
+                await self._begin_effect(opened)
+            elif mine.outcome:
+                result = decode_outcome(opened.cipher.open("outcome", mine.outcome))
+                files = kept_files(result, self._folder / "files")
+                return self._end_with(result, files, self.row.progress)
+            elif not await unpark(notebook):
+                raise Unsettled(OWN_STEP)
+        return await self._tried(opened, notebook, consent)
 
-    async def _outcome(
+    async def _tried(
         self, opened: Opened, notebook: JobNotebook, consent: JobConsent
     ) -> End | None:
-        """How the job ends; None if the attempt was told to end before."""
-        once = rules.once(opened.tool.spec)
-        before = await self._before(opened, notebook, once=once)
-        if before is not None:
-            return before
-        if self._told.is_set():
-            return None
-        self._began = self._parts.clock.monotonic()
-        work = self._folder / "work"
+        """Run the tool, with all that it may use for as long as it runs."""
+        work, records = self._folder / "work", self._parts.records
         await asyncio.to_thread(_fresh, self._folder, work)
-        reporter = Reporter(
-            self._parts.records,
-            self.row.fence,
-            self._parts.clock,
-            lambda: self.tell(Why.LOST),
-        )
+        self._began = self._parts.clock.monotonic()
+        reporter = Reporter(records, self.row.fence, self._parts.clock, lambda: self.tell(Why.LOST))
         engine = self._parts.brains.engine_for(opened.device)
+        call = opened.payload.spec.call
+        offered = self._parts.opener.offered(opened)
+        context = ToolContext(
+            request_id=self.row.request_id,
+            call_id=call.id,
+            report=reporter.report,
+            notebook=notebook,
+            engine=engine,
+            consent=consent,
+            offered=tuple(OfferedTool(tool, consent) for tool in offered),
+            folder=work,
+            device_name=opened.device.name,
+        )
         try:
-            call = opened.payload.spec.call
-            context = ToolContext(
-                request_id=self.row.request_id,
-                call_id=call.id,
-                report=reporter.report,
-                notebook=notebook,
-                engine=engine,
-                consent=consent,
-                offered=tuple(
-                    OfferedTool(tool, consent) for tool in self._parts.opener.offered(opened)
-                ),
-                folder=work,
-                device_name=opened.device.name,
-            )
-            given = await self._supervised(opened, context)
+            given = await self._supervisor.run(opened.tool, call.arguments, context)
         finally:
             notebook.close()
             await reporter.close()
             await engine.close()
         if given is None:
             return None
-        return await self._ended(opened, notebook, given, reporter, once=once)
-
-    async def _before(self, opened: Opened, notebook: JobNotebook, *, once: bool) -> End | None:
-        """What an earlier attempt left: the outcome of a call that must not be made twice."""
-        effects = await self._parts.records.call(self._store.effects, self.row.key)
-        await settled(effects, opened.cipher, notebook)
-        mine = next((effect for effect in effects if effect.step == OWN_STEP), None)
-        if not once:
-            return None
-        if mine is None:
-            call = opened.payload.spec.call
-            effect = Effect(
-                OWN_STEP,
-                opened.tool.spec.schema_hash,
-                call.argument_hash,
-                self._parts.clock.now(),
-                self.row.attempt,
-            )
-            await self._parts.records.call(self._store.begin_effect, self.row.fence, effect)
-            return None
-        if mine.outcome:
-            result = decode_outcome(opened.cipher.open("outcome", mine.outcome))
-            return self._end_with(result, kept_files(result, self._folder / "files"), None)
-        if notebook.own("parked"):
-            # It was stopped where it asked a person: it goes on from what it has noted.
-            await notebook.put_own("parked", value=False)
-            return None
-        raise Unsettled(OWN_STEP)
-
-    async def _supervised(
-        self, opened: Opened, context: ToolContext
-    ) -> ToolOutput | BaseException | None:
-        """What the tool gave back or raised; None if it was told to stop."""
-        arguments = opened.payload.spec.call.arguments
-        tool = asyncio.create_task(_contained(opened.tool, arguments, context))
-        told = asyncio.create_task(self._told.wait())
-        await asyncio.wait({tool, told}, return_when=asyncio.FIRST_COMPLETED)
-        told.cancel()
-        if self._told.is_set():
-            if self._why is Why.STOPPING:
-                await asyncio.wait({tool}, timeout=self._parts.grace_s)
-            finished = tool.done() and self._why in {Why.STOPPING, Why.CANCELLED}
-            if not finished:
-                await self._stop(tool)
-                return None
-        if tool.cancelled():
-            msg = f"the tool {self.row.tool.name} gave up by itself"
-            return InternalError(msg, "Hand the job in again.")
-        error = tool.exception()
-        if error is not None:
-            if not isinstance(error, HomingError):
-                _log.error("job.tool_raised", job=self.row.key.id, exc_info=error)
-            return error
-        return tool.result()
-
-    async def _stop(self, tool: asyncio.Task[ToolOutput]) -> None:
-        """Cancel a tool until it stops; one that does not is left behind, and can do no more."""
-        until = self._parts.clock.monotonic() + self._parts.stop_s
-        while not tool.done():
-            tool.cancel()
-            left = until - self._parts.clock.monotonic()
-            if left <= 0:
-                _log.error("job.tool_does_not_stop", job=self.row.key.id, tool=self.row.tool.name)
-                tool.add_done_callback(_unheard)
-                return
-            await asyncio.wait({tool}, timeout=min(left, 1.0))
-        _unheard(tool)
-
-    async def _ended(
-        self,
-        opened: Opened,
-        notebook: JobNotebook,
-        given: ToolOutput | BaseException,
-        reporter: Reporter,
-        *,
-        once: bool,
-    ) -> End:
-        """What the tool's outcome means for the job, recorded if it must not happen twice."""
-        if isinstance(given, UnknownOutcomeError):
-            raise Unsettled(OWN_STEP if once else await self._next_unknown())
-        files: dict[str, Path] = {}
-        if isinstance(given, BaseException):
-            result = error_result(self.row, failure_of(self.row.tool.name, given))
-        else:
-            try:
-                result, files = await asyncio.to_thread(
-                    result_of,
-                    self.row,
-                    given,
-                    self._folder / "work",
-                    trust=opened.tool.spec.output_trust,
-                    most_bytes=self._parts.section.result_mib << 20,
-                    kept=self._folder / "files",
-                )
-            except HomingError as error:
-                result = error_result(self.row, error)
-        if once:
+        result, files = await self._result(opened, given)
+        if rules.once(opened.tool.spec):
             outcome = opened.cipher.seal("outcome", _recordable(self.row, result))
-            await self._steadily(outcome)
-        return self._end_with(result, files, reporter)
+            await self._record(outcome)
+        return self._end_with(result, files, reporter.newest)
 
-    async def _steadily(self, outcome: bytes) -> None:
-        """Record that it happened, on a disk that may be full or busy: it must not be forgotten."""
-        for wait in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, None):
+    async def _result(self, opened: Opened, given: Given) -> tuple[JobResult, dict[str, Path]]:
+        """What is to be sealed; raises `Unsettled` if nobody knows what happened."""
+        error = given.error
+        if isinstance(error, UnknownOutcomeError):
+            once = rules.once(opened.tool.spec)
+            raise Unsettled(OWN_STEP if once else await self._leaving.next_doubt())
+        if error is not None:
+            return error_result(self.row, failure_of(self.row.tool.name, error)), {}
+        try:
+            return await asyncio.to_thread(
+                result_of,
+                self.row,
+                given.output,
+                self._folder / "work",
+                trust=opened.tool.spec.output_trust,
+                most_bytes=self._parts.section.result_mib << 20,
+                kept=self._folder / "files",
+            )
+        except HomingError as refusal:
+            return error_result(self.row, refusal), {}
+
+    async def _begin_effect(self, opened: Opened) -> None:
+        effect = Effect(
+            OWN_STEP,
+            opened.tool.spec.schema_hash,
+            opened.payload.spec.call.argument_hash,
+            self._parts.clock.now(),
+            self.row.attempt,
+        )
+        await self._parts.records.call(self._store.begin_effect, self.row.fence, effect)
+
+    async def _record(self, outcome: bytes) -> None:
+        """Note that it happened, on a disk that may be full or busy: it must not be forgotten."""
+        finish, fence = self._store.finish_effect, self.row.fence
+        for wait in RETRY_S:
             try:
-                await self._parts.records.call(
-                    self._store.finish_effect, self.row.fence, OWN_STEP, outcome
-                )
+                await self._parts.records.call(finish, fence, OWN_STEP, outcome)
             except UnavailableError:
-                if wait is None:
-                    raise
                 await asyncio.sleep(wait)
             else:
                 return
+        await self._parts.records.call(finish, fence, OWN_STEP, outcome)
+
+    def _given_up(self, crashes: int) -> End | None:
+        """The end of a job that perhaps ends the node each time."""
+        if crashes < MOST_CRASHES:
+            return None
+        msg = f"this job was begun {crashes} times, and each time the node ended in the middle"
+        error = InternalError(msg, "Ask the node's owner to look at its log.")
+        summary = f"given up after {crashes} attempts that ended with the node"
+        return End(JobState.FAILED, summary, error_result(self.row, error))
 
     def _end_with(
-        self, result: JobResult, files: dict[str, Path], reporter: Reporter | None
+        self, result: JobResult, files: dict[str, Path], progress: JobProgress | None
     ) -> End:
         seconds = self._parts.clock.monotonic() - self._began
-        progress = reporter.newest if reporter is not None else self.row.progress
         state = JobState.FAILED if result.is_error else JobState.SUCCEEDED
         word = "failed" if result.is_error else "done"
         return End(state, summary_of(word, seconds, progress, len(files)), result, files)
 
     async def _interrupted(self, notebook: JobNotebook | None) -> None:
         """Leave the job as whoever told the attempt to end wants it."""
-        match self._why:
+        match self._supervisor.why:
             case Why.CANCELLED:
-                await self._parts.closer.end(
-                    self.row, End(JobState.CANCELLED, "cancelled while it ran")
-                )
+                end = End(JobState.CANCELLED, "cancelled while it ran")
+                await self._parts.closer.end(self.row, end)
                 self._clean()
             case Why.PARKED if self._question is not None and notebook is not None:
-                await notebook.put_own("parked", value=True)
-                await self._proper_stop(notebook)
-                note = "an owner is asked" if self._question.owners_only else "a person is asked"
-                entry = Entry(
-                    self._parts.clock.now(),
-                    JobState.WAITING_APPROVAL,
-                    approval_id=self._question.id,
-                    note=note,
-                )
-                await self._parts.records.change(
-                    self.row.key, self._store.ask, self.row.fence, self._question, entry
-                )
+                await self._leaving.park(notebook, self._question)
             case Why.STOPPING:
-                if notebook is not None:
-                    await self._proper_stop(notebook)
-                note = "the node stops; the job goes on when it is back"
-                entry = Entry(self._parts.clock.now(), JobState.QUEUED, note=note)
-                await self._parts.records.change(
-                    self.row.key, self._store.append, self.row.fence, entry
-                )
+                await self._leaving.resume_later(notebook)
             case Why.DROPPED:
                 self._clean()
             case _:
                 pass
-
-    async def _unknown(self, unsettled: Unsettled) -> None:
-        """Nobody knows whether it happened: stop, and say so."""
-        if unsettled.step >= UNKNOWN_STEPS:
-            effect = Effect(unsettled.step, "", "", self._parts.clock.now(), self.row.attempt)
-            await self._parts.records.call(self._store.begin_effect, self.row.fence, effect)
-        note = "nobody knows whether this happened: the node or the tool ended in the middle of it"
-        entry = Entry(self._parts.clock.now(), JobState.UNKNOWN_EFFECT, note=note)
-        await self._parts.records.change(self.row.key, self._store.append, self.row.fence, entry)
-
-    async def _next_unknown(self) -> int:
-        effects = await self._parts.records.call(self._store.effects, self.row.key)
-        return max([UNKNOWN_STEPS - 1, *(effect.step for effect in effects)]) + 1
-
-    async def _notebook(self, opened: Opened) -> JobNotebook:
-        kept = await self._parts.records.call(self._store.notes, self.row.key)
-        return JobNotebook(self._parts.records, self.row.fence, opened.cipher, kept)
-
-    async def _crashed_too_often(self, notebook: JobNotebook) -> bool:
-        stops = notebook.own("stops")
-        crashes = self.row.attempt - 1 - (stops if isinstance(stops, int) else 0)
-        if crashes < MOST_CRASHES:
-            return False
-        msg = f"this job was begun {crashes} times, and each time the node ended in the middle"
-        error = InternalError(msg, "Ask the node's owner to look at its log.")
-        summary = f"given up after {crashes} attempts that ended with the node"
-        await self._parts.closer.end(
-            self.row, End(JobState.FAILED, summary, error_result(self.row, error))
-        )
-        self._clean()
-        return True
-
-    async def _proper_stop(self, notebook: JobNotebook) -> None:
-        """Count an attempt that ended as it should; the others ended with their process."""
-        stops = notebook.own("stops")
-        await notebook.put_own("stops", (stops if isinstance(stops, int) else 0) + 1)
 
     async def _consent(self, opened: Opened) -> JobConsent:
         now = self._parts.clock.now()
@@ -428,12 +306,9 @@ class Attempt:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-async def _contained(tool: Tool, arguments: JsonObject, context: ToolContext) -> ToolOutput:
-    """Run a tool; what would end the whole process ends only this call."""
-    try:
-        return await tool.run(arguments, context)
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise failure_of(tool.spec.name, error) from error
+def folder_of(folder: Path, row: JobRow) -> Path:
+    """Where a job has its files while it runs."""
+    return folder / f"{row.key.account[:16]}-{row.key.id}"
 
 
 def _recordable(row: JobRow, result: JobResult) -> bytes:
@@ -448,9 +323,3 @@ def _fresh(folder: Path, work: Path) -> None:
     """An empty folder for the tool."""
     shutil.rmtree(folder, ignore_errors=True)
     work.mkdir(mode=0o700, parents=True)
-
-
-def _unheard(task: asyncio.Task[ToolOutput]) -> None:
-    """What a stopped tool raised is of no interest."""
-    if not task.cancelled():
-        task.exception()

@@ -39,7 +39,7 @@ _WORDS: Final = {
     JobState.FAILED: "failed",
     JobState.CANCELLED: "cancelled",
 }
-_RETRY_S: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+RETRY_S: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """Waits between attempts to store an end on a disk that is full or busy, in seconds."""
 
 _log = get_logger(__name__)
@@ -97,7 +97,7 @@ class Closer:
             LostJobError: another attempt has the job, or it has ended.
             UnavailableError: the store does not let us, for long.
         """
-        for wait in (*_RETRY_S, None):
+        for wait in (*RETRY_S, None):
             try:
                 ended = await self._end(row, end)
             except UnavailableError as error:

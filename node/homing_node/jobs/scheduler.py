@@ -18,10 +18,11 @@ from homing_core.errors import HomingError, UnavailableError
 from homing_core.jobs import JobState
 from homing_crypto.results import RESULT_LIFETIME_S
 
-from homing_node.jobs.attempt import Attempt, Why
+from homing_node.jobs.attempt import Attempt
 from homing_node.jobs.closing import End, error_result
 from homing_node.jobs.picking import next_job
 from homing_node.jobs.store import Entry, LostJobError
+from homing_node.jobs.supervised import Why
 
 if TYPE_CHECKING:
     from homing_core.ids import DeviceId

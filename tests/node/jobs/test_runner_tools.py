@@ -1,0 +1,255 @@
+"""Tools that misbehave end their own job, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from homing_agent.tool import OutputFile, ToolOutput
+from homing_core.errors import NotFoundError
+from homing_core.jobs import JobProgress, JobState
+from homing_core.provenance import Trust
+from homing_core.tools import EffectClass
+from homing_node.jobs.section import JobsSection
+from support.job_house import ScriptedTool, house, job, tool_spec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from homing_agent.tool import ToolContext
+    from homing_core.canonical import JsonObject
+    from homing_core.jobs import JobEvent, JobResult
+    from support.job_house import Run
+
+
+async def outcome(folder: Path, does: Run, **section: int) -> tuple[list[JobEvent], JobResult]:
+    """What becomes of a job whose tool does this, while another's goes well."""
+    tool, other = ScriptedTool(tool_spec(), does), ScriptedTool(tool_spec("other"))
+    async with house(folder, tool, other, section=JobsSection(**section)) as home:
+        phone = home.person()
+        spec = await home.submit(phone, job(tool))
+        fine = await home.submit(phone, job(other))
+        events = await home.ended(phone, spec.id)
+        assert (await home.ended(phone, fine.id))[-1].state is JobState.SUCCEEDED
+        result, _ = await home.result(phone, spec.id)
+    return events, result
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [KeyError("a secret"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), OSError()],
+    ids=lambda error: type(error).__name__,
+)
+async def test_whatever_a_tool_raises_its_job_fails(tmp_path: Path, raised: BaseException) -> None:
+    async def does(_: JsonObject, __: ToolContext) -> ToolOutput:
+        raise raised
+
+    events, result = await outcome(tmp_path, does)
+    assert events[-1].state is JobState.FAILED
+    assert result.is_error
+    assert "secret" not in result.content + events[-1].note
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "text",
+        ToolOutput(cast("Any", 3)),
+        ToolOutput("x", trust=cast("Any", "trusted")),
+        ToolOutput("x", files=cast("Any", [1])),
+    ],
+    ids=repr,
+)
+async def test_what_is_no_result_is_none(tmp_path: Path, given: object) -> None:
+    async def does(_: JsonObject, __: ToolContext) -> ToolOutput:
+        return cast("ToolOutput", given)
+
+    events, result = await outcome(tmp_path, does)
+    assert events[-1].state is JobState.FAILED
+    assert "no result" in result.content
+
+
+async def test_a_file_of_others_is_not_taken_into_a_result(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("mine")
+
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        assert context.folder is not None
+        link = context.folder / "link"
+        link.symlink_to(secret)
+        path = link if context.call_id < "call-8" else secret
+        return ToolOutput("x", files=(OutputFile(path, "a.txt"),))
+
+    for number in range(4):  # by chance, both ways
+        events, result = await outcome(tmp_path / str(number), does)
+        assert events[-1].state is JobState.FAILED
+        assert not result.files
+    assert secret.read_text() == "mine"
+
+
+async def test_files_are_part_of_a_result(tmp_path: Path) -> None:
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        assert context.folder is not None
+        for name in ("one", "two"):
+            (context.folder / name).write_text(f"the {name}")
+        files = tuple(
+            OutputFile(context.folder / name, f"{name}.txt", "text/plain")
+            for name in ("one", "two")
+        )
+        return ToolOutput("made", files=files, trust=Trust.TRUSTED)
+
+    tool = ScriptedTool(tool_spec(), does)
+    async with house(tmp_path, tool) as home:
+        phone = home.person()
+        spec = await home.submit(phone, job(tool))
+        await home.ended(phone, spec.id)
+        result, data = await home.result(phone, spec.id)
+        status = await home.parts.desk.status(phone.device, spec.id)
+    assert [file.name for file in result.files] == ["one.txt", "two.txt"]
+    assert data == b"the onethe two"
+    assert result.trust is Trust.TRUSTED
+    assert status.summary.endswith("2 files made")
+    assert not list((tmp_path / "jobs-work").iterdir())
+
+
+async def test_a_result_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    async def does(_: JsonObject, __: ToolContext) -> ToolOutput:
+        return ToolOutput("x" * (1 << 20) + "y")
+
+    events, result = await outcome(tmp_path, does, result_mib=1)
+    assert events[-1].state is JobState.FAILED
+    assert "larger" in result.content
+
+
+async def test_a_flood_of_progress_is_thinned_and_its_last_word_kept(tmp_path: Path) -> None:
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        for number in range(5_000):
+            context.report(JobProgress(number, 5_000, "files", f"\x1b[31mfile {number}"))
+            if number % 500 == 0:
+                await asyncio.sleep(0)
+        context.report(JobProgress(float("nan"), 1))
+        context.report(cast("Any", JobProgress(cast("Any", "x"), 1)))
+        return ToolOutput("read")
+
+    events, _ = await outcome(tmp_path, does)
+    told = [event.progress for event in events if event.progress is not None]
+    assert 1 <= len(told) <= 5
+    assert told[-1].done == 4_999
+    assert "\x1b" not in told[-1].note
+    assert events[-1].note.endswith("4999 files")
+
+
+async def test_progress_may_come_from_other_threads(tmp_path: Path) -> None:
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        await asyncio.to_thread(context.report, JobProgress(1, 2, "pages"))
+        await asyncio.sleep(0.05)
+        return ToolOutput("read")
+
+    events, _ = await outcome(tmp_path, does)
+    assert any(event.progress == JobProgress(1, 2, "pages") for event in events)
+
+
+async def test_a_tool_that_never_ends_is_really_stopped(tmp_path: Path) -> None:
+    begun, stopped = asyncio.Event(), asyncio.Event()
+
+    async def does(_: JsonObject, __: ToolContext) -> ToolOutput:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return ToolOutput("never")
+
+    tool = ScriptedTool(tool_spec(), does)
+    async with house(tmp_path, tool) as home:
+        phone = home.person()
+        spec = await home.submit(phone, job(tool))
+        await begun.wait()
+        await home.parts.desk.cancel(phone.device, spec.id)
+        events = await home.ended(phone, spec.id)
+        assert stopped.is_set()
+        again = await home.parts.desk.cancel(phone.device, spec.id)
+    assert events[-1].state is JobState.CANCELLED
+    assert again.state is JobState.CANCELLED
+
+
+async def test_a_tool_that_ignores_being_stopped_holds_nothing_up(
+    tmp_path: Path,
+) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+    noted: list[BaseException] = []
+
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        begun.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        try:
+            await context.notebook.put("late", value=True)
+        except BaseException as error:
+            noted.append(error)
+        return ToolOutput("late")
+
+    tool, other = ScriptedTool(tool_spec(), does), ScriptedTool(tool_spec("other"))
+    async with house(tmp_path, tool, other, section=JobsSection(at_once=1), stop_s=0.1) as home:
+        phone = home.person()
+        spec = await home.submit(phone, job(tool))
+        await begun.wait()
+        next_one = await home.submit(phone, job(other))
+        await home.parts.desk.cancel(phone.device, spec.id)
+        assert (await home.ended(phone, spec.id))[-1].state is JobState.CANCELLED
+        assert (await home.ended(phone, next_one.id))[-1].state is JobState.SUCCEEDED
+        release.set()
+        while not noted:
+            await asyncio.sleep(0)
+    assert "over" in str(noted[0])
+
+
+async def test_a_tool_that_has_changed_or_gone_runs_no_more(tmp_path: Path) -> None:
+    tool = ScriptedTool(tool_spec())
+    async with house(tmp_path, tool, start=False) as home:
+        phone = home.person()
+        spec = await home.submit(phone, job(tool))
+        tool.spec = tool_spec(description="Does something else.")
+        await home.parts.start()
+        events = await home.ended(phone, spec.id)
+        result, _ = await home.result(phone, spec.id)
+        with pytest.raises(NotFoundError, match="changed"):
+            await home.submit(phone, job(ScriptedTool(tool_spec())))
+    assert events[-1].state is JobState.FAILED
+    assert "has changed" in result.content
+    assert tool.runs == 0
+
+
+async def test_a_tool_whose_server_is_still_coming_up_is_waited_for(tmp_path: Path) -> None:
+    tool = ScriptedTool(tool_spec())
+    async with house(tmp_path, tool, start=False) as home:
+        phone = home.person()
+        spec = await home.submit(phone, job(tool))
+        tool.away = "its server is starting"
+        await home.parts.start()
+        running = await home.until(phone, spec.id, JobState.RUNNING)
+        tool.away = None
+        events = await home.ended(phone, spec.id)
+    assert running[-1].state is JobState.RUNNING
+    assert events[-1].state is JobState.SUCCEEDED
+
+
+async def test_an_effect_that_failed_is_not_tried_again(tmp_path: Path) -> None:
+    async def does(_: JsonObject, __: ToolContext) -> ToolOutput:
+        raise NotFoundError("there is no such lamp")
+
+    tool = ScriptedTool(tool_spec(effect=EffectClass.WRITE), does)
+    async with house(tmp_path, tool) as home:
+        phone = home.person()
+        spec = job(tool)
+        await home.submit(phone, spec, phone.consents(spec))
+        events = await home.ended(phone, spec.id)
+        result, _ = await home.result(phone, spec.id)
+    assert events[-1].state is JobState.FAILED
+    assert result.content == "there is no such lamp"
+    assert tool.runs == 1
