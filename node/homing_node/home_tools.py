@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.documents.library import Library
 from homing_agent.documents.roots import Roots
-from homing_agent.mcp.config import read_servers
-from homing_agent.mcp.host import McpHost
 from homing_agent.runtime.logs import get_logger
 from homing_agent.schema import unsupported
 from homing_agent.tools.home.agent_task import AgentTask, TaskLimits
@@ -20,13 +17,14 @@ from homing_agent.tools.home.recipe import RecipeTool
 from homing_agent.web.addresses import Allowed
 from homing_agent.web.fetch import FetchRules, PageFetcher
 from homing_core.errors import ConfigError, HomingError, NotFoundError
-from homing_core.labels import clean_label
 
+from homing_node.mcp_servers import mcp_host
 from homing_node.tools_views import Offer, ServerView, ToolsOverview, ToolView
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+    from homing_agent.mcp.host import McpHost
     from homing_agent.mcp.status import ServerStatus
     from homing_agent.runtime.paths import ProgramPaths
     from homing_agent.tool import Tool
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
 
     from homing_node.config import NodeConfig
 
-MCP_FILE: Final = "mcp.json"
-_OWN_GROUPS: Final = frozenset({"builtin", "documents", "home", "recipe"})
-"""Names that no MCP server may have: a grant for `recipe.backup` must mean the recipe."""
 _LEFT_OUT: Final = "the configuration leaves it out (tools.off)"
 _log = get_logger(__name__)
 
@@ -216,7 +211,7 @@ def home_tools(
     if config.agent_task.enabled:
         section = config.agent_task
         own.append(AgentTask(TaskLimits(turns=section.turns, seconds=section.minutes * 60)))
-    return NodeTools(own, _mcp(config, paths, env, own), config.tools.off, closers)
+    return NodeTools(own, mcp_host(config, paths, env, own), config.tools.off, closers)
 
 
 def _fetch_page(config: NodeConfig) -> FetchPage:
@@ -228,38 +223,6 @@ def _fetch_page(config: NodeConfig) -> FetchPage:
         seconds=section.seconds,
     )
     return FetchPage(PageFetcher(rules), section.max_characters)
-
-
-def _mcp(
-    config: NodeConfig, paths: ProgramPaths, environ: Mapping[str, str], own: Sequence[Tool]
-) -> McpHost | None:
-    file = _mcp_file(config, paths)
-    if file is None:
-        if config.mcp.servers:
-            msg = "mcp.servers speaks of servers, but there is no list of them"
-            raise ConfigError(msg, f"Write {paths.data_dir / MCP_FILE}, or name one in mcp.file.")
-        return None
-    servers = read_servers(file, environ)
-    names = {server.name for server in servers}
-    for name in sorted(names & _OWN_GROUPS):
-        msg = f"{file}: mcpServers.{name} has a name that Homing's own tools go by"
-        raise ConfigError(msg, "Call the server something else.")
-    for name in sorted(set(config.mcp.servers) - names):
-        msg = f"mcp.servers.{clean_label(name)} speaks of a server that {file} does not list"
-        raise ConfigError(msg, "Correct the name, or remove the section.")
-    reserved = [tool.spec.name for tool in own]
-    return McpHost(servers, config.mcp.servers, paths.data_dir / "mcp", reserved=reserved)
-
-
-def _mcp_file(config: NodeConfig, paths: ProgramPaths) -> Path | None:
-    if config.mcp.file:
-        file = paths.config_file.parent / Path(config.mcp.file).expanduser()
-        if not file.is_file():
-            msg = f"mcp.file: there is no {file}"
-            raise ConfigError(msg, "Write it, or leave the key out.")
-        return file
-    places = (paths.config_file.parent / MCP_FILE, paths.data_dir / MCP_FILE)
-    return next((place for place in places if place.is_file()), None)
 
 
 def _why_not(tool: Tool) -> str:

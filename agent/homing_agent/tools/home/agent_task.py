@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from homing_core.approvals import SignedApproval, Verdict
-from homing_core.canonical import sha256_json
 from homing_core.clock import SystemClock
 from homing_core.errors import UnavailableError
-from homing_core.ids import ApprovalId, DeviceId
 from homing_core.jobs import JobProgress
 from homing_core.provenance import Trust
 from homing_core.tools import EffectClass, Place, ToolSpec
@@ -26,7 +23,6 @@ from homing_agent.journal.memory import MemoryJournal
 from homing_agent.limits import Limits
 from homing_agent.loop import Agent
 from homing_agent.parts import Parts
-from homing_agent.ports import ConsentAnswer
 from homing_agent.prompts import Prompts
 from homing_agent.registry import Registry
 from homing_agent.request import AskInput, RoutePreference
@@ -34,14 +30,14 @@ from homing_agent.tool import ToolOutput
 from homing_agent.tools.arguments import text_argument
 from homing_agent.tools.base import Builtin
 from homing_agent.tools.home.agent_task_model import NoModel, TaskModel
+from homing_agent.tools.home.agent_task_person import NoSigner, TaskConsent
 from homing_agent.tools.home.agent_task_tools import TaskRun, TaskTool
 
 if TYPE_CHECKING:
-    from homing_core.approvals import ApprovalStatement
     from homing_core.canonical import JsonObject
     from homing_core.clock import Clock
 
-    from homing_agent.ports import Consent, ConsentQuestion
+    from homing_agent.ports import Consent
     from homing_agent.tool import ToolContext
 
 _MOST_GOAL: Final = 8000
@@ -139,13 +135,13 @@ class AgentTask(Builtin):
                 registry=Registry(tools),
                 journal=MemoryJournal(),
                 homes=model,
-                signer=_NoSigner(),
+                signer=NoSigner(),
                 clock=self._clock,
                 limits=self._loop_limits(chars),
                 prompts=Prompts(home=_PROMPT),
             )
         )
-        person = _Person(context)
+        person = TaskConsent(context)
         asked = AskInput(
             request_id=context.request_id,
             text=goal,
@@ -220,57 +216,3 @@ def _output(answer: FinalAnswer, run: TaskRun, model: TaskModel) -> ToolOutput:
         files=tuple(run.files.values()),
         is_error=error is not None,
     )
-
-
-class _NoSigner:
-    """What a person says is signed on their own device; here nothing is."""
-
-    @property
-    def device(self) -> DeviceId:
-        """As in `Signer`."""
-        return DeviceId("0" * 64)
-
-    def sign(self, statement: ApprovalStatement) -> SignedApproval:
-        """As in `Signer`."""
-        return SignedApproval(statement, b"")
-
-
-class _Person:
-    """The way to a person from within a task: the same question has the same id each time.
-
-    Args:
-        context: the task's.
-    """
-
-    def __init__(self, context: ToolContext) -> None:
-        """Keep it."""
-        self._context = context
-        self.raised: BaseException | None = None
-        """What asking raised: it ends this attempt, and is not an answer."""
-
-    async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
-        """As in `Consent`."""
-        consent = self._context.consent
-        if consent is None:
-            return ConsentAnswer(question.approval_id, Verdict.DENY)
-        tool, call = question.tool, question.call
-        named = sha256_json(
-            [self._context.call_id, question.step, tool.schema_hash, call.argument_hash]
-        )
-        # The task's own call is the job's first step.
-        asked = replace(
-            question,
-            approval_id=ApprovalId(f"appr-{named[:32]}"),
-            step=question.step + 1,
-            may_remember=False,
-        )
-        try:
-            answer = await consent.ask(asked)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            self.raised = error
-            raise asyncio.CancelledError from error
-        if answer.approval_id != asked.approval_id:
-            return ConsentAnswer(question.approval_id, Verdict.DENY)
-        return ConsentAnswer(question.approval_id, answer.verdict)
