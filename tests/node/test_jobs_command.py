@@ -25,8 +25,9 @@ from homing_node.jobs.fake_desk import FakeJobs
 from homing_node.jobs.store import JobKey
 from homing_node.rpc.jobs_control import add_jobs_control
 from support.commands import Finished
-from support.home_tools import spec
-from support.jobs_wire import job_for
+from support.home_tools import CountTool, spec
+from support.jobs_home import jobs_home, until
+from support.jobs_wire import consent, job_for
 from support.node_process import environment, finished
 
 if TYPE_CHECKING:
@@ -219,6 +220,38 @@ async def test_an_id_that_names_nothing_several_or_is_none(desk: Desk) -> None:
     for wrong in ("3f", "nothing", "appr-3f9a0c", "../3f9a"):
         done = await desk.command("show", wrong)
         assert done.status == 2, wrong
+
+
+async def test_against_a_whole_node_a_person_lets_a_guests_call_happen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count = CountTool(tmp_path / "counted")
+    async with jobs_home(tmp_path, count) as home:
+        folder = str(home.rig.paths.data_dir)
+
+        async def objects(*words: str) -> list[dict[str, Any]]:
+            capsys.readouterr()
+            arguments = [*words, "--json", "--data-dir", folder]
+            assert await asyncio.to_thread(run, arguments) == 0
+            lines = capsys.readouterr().out.splitlines()
+            return [json.loads(line) for line in lines if line.startswith("{")]
+
+        guest = await home.device(name="Ann's phone")
+        job = job_for(count.spec, "one more line")
+        await guest.submit(job, consent(guest.identity, job))
+        (question,) = await objects("jobs", "approvals")
+        assert question["device"]["name"] == "Ann's phone"
+        assert question["arguments"] == {"text": "one more line"}
+        (use,) = await objects("devices", "usage", guest.identity.device_id)
+        assert use["jobs"] == 1
+        await objects("jobs", "approve", question["id"])
+        assert (await until(guest, job.id, JobState.SUCCEEDED)).result_bytes > 0
+        assert count.lines == ["one more line"]
+        (shown,) = await objects("jobs", "show", job.id)
+        assert shown["state"] == "succeeded"
+        assert "one more line" not in json.dumps(shown)
+        (use,) = await objects("devices", "usage", guest.identity.device_id)
+        assert use["jobs"] == 0
 
 
 async def test_without_a_daemon_it_says_how_to_start_one(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from homing_agent.tool import Tool
+    from homing_core.clock import Clock
     from homing_core.ids import JobId
     from homing_core.jobs import JobEvent, JobState, JobStatus
     from homing_crypto.identity import DeviceIdentity
@@ -58,10 +59,10 @@ class JobsHome:
 
 @contextlib.asynccontextmanager
 async def jobs_home(
-    folder: Path, *tools: Tool, config: NodeConfig = LOOPBACK
+    folder: Path, *tools: Tool, config: NodeConfig = LOOPBACK, clock: Clock | None = None
 ) -> AsyncGenerator[JobsHome]:
     """Run a node with these tools."""
-    async with node_rig(folder, config, tools=FixedTools(tools=tools)) as rig:
+    async with node_rig(folder, config, clock=clock, tools=FixedTools(tools=tools)) as rig:
         yield JobsHome(rig)
 
 
