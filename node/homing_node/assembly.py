@@ -41,6 +41,7 @@ from homing_node.generations.table import GenerationLimits, GenerationTable
 from homing_node.jobs.brains import PoolBrains
 from homing_node.jobs.console import JobConsole
 from homing_node.jobs.parts import job_parts
+from homing_node.jobs.sealers import Sealers
 from homing_node.keys import DAY_S, NodeKeys
 from homing_node.keys_announced import announce_keys
 from homing_node.models.memory import memory_budget
@@ -273,7 +274,11 @@ async def running_node(options: NodeOptions, stop: asyncio.Event) -> AsyncGenera
                 add_audit_service(audit, store),
                 add_keys_service(keys, rotation),
                 peers.service.add_to,
-                add_jobs_service(jobs.desk, refusals.call),
+                add_jobs_service(
+                    jobs.desk,
+                    refusals.call,
+                    Sealers(store, keys.identities, clock).certificate_of,
+                ),
             ],
             on_allowed=entrance.allowed,
             on_refused=entrance.refused,
