@@ -173,7 +173,8 @@ class _Call:
             self._connection.transport.ended.is_set() or error.message.startswith(_SDK_LOST)
         )
         if lost:
-            self._unknown("went away during the call")
+            problem = self._connection.transport.problem
+            self._unknown("went away during the call" + (f": {problem}" if problem else ""))
         if error.code == types.INTERNAL_ERROR and error.message == _SDK_HTTP_FAILED:
             self._unknown("failed without saying what it did")
         text = clean_text(error.message)[:_ERROR_CHARS]

@@ -14,12 +14,12 @@ from mcp.client.subscriptions import listen
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from homing_agent.mcp.definitions import Definition, define, without_repeats
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from mcp.client.session import IncomingMessage
 
@@ -37,6 +37,13 @@ _REASONS: Final = {
     "ValidationError": "its answer is malformed",
 }
 _CLIENT: Final = types.Implementation(name="homing", version="1")
+
+
+class _RawPage(BaseModel):
+    """A page of a list of tools, each still as it came."""
+
+    tools: list[object]
+    next_cursor: str | None = Field(alias="nextCursor", default=None)
 
 
 class Connection:
@@ -107,9 +114,8 @@ class Connection:
         found: list[Definition] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
-            params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
             try:
-                page = await self.session.list_tools(params=params)
+                tools, cursor = await self._page(cursor)
             except MCPError as error:
                 if error.code == types.METHOD_NOT_FOUND and not found:
                     return ()
@@ -117,17 +123,35 @@ class Connection:
             except ValidationError as error:
                 msg = "its list of tools is malformed"
                 raise InvalidDataError(msg, "Look for another version of it.") from error
-            found.extend(self._define(tool) for tool in page.tools)
+            found.extend(self._define(tool) for tool in tools[: _MOST_TOOLS + 1])
             if len(found) > _MOST_TOOLS:
                 msg = f"it offers more than {_MOST_TOOLS} tools"
                 raise OverloadedError(msg, "Look for a smaller server.")
-            cursor = page.next_cursor
             if cursor is None:
                 return without_repeats(found)
         msg = "its list of tools does not end"
         raise OverloadedError(msg, "Look for another version of it.")
 
-    def _define(self, tool: types.Tool) -> Definition:
+    async def _page(self, cursor: str | None) -> tuple[Sequence[object], str | None]:
+        """Some tools, and where the next are."""
+        if self.modern:
+            params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
+            page = await self.session.list_tools(params=params)
+            return page.tools, page.next_cursor
+        # The SDK's session would refuse the whole list for one tool that is malformed.
+        asked = {"cursor": cursor} if cursor is not None else None
+        raw = _RawPage.model_validate(await self.dispatcher.send_raw_request("tools/list", asked))
+        return raw.tools, raw.next_cursor
+
+    def _define(self, raw: object) -> Definition:
+        try:
+            tool = types.Tool.model_validate(raw, by_name=False)
+        except ValidationError:
+            said: object = (
+                cast("dict[str, object]", raw).get("name") if isinstance(raw, dict) else ""
+            )
+            name = clean_label(said) if isinstance(said, str) else "unnamed"
+            return Definition(name, "0" * 64, problem="its description is malformed")
         support = tool.execution.task_support if tool.execution else None
         if support == "required" and not self.tasks:
             return Definition(tool.name, "0" * 64, problem="it needs tasks, which its server lacks")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ from homing_agent.mcp.leftover import Leftovers
 from homing_agent.mcp.status import ServerState, ServerStatus, not_offered_of, wanted, withheld_of
 from homing_agent.mcp.tools import McpTool
 from homing_agent.mcp.words import words_for
-from homing_agent.runtime.logs import get_logger
+from homing_agent.runtime.logs import debugging, get_logger
 from homing_agent.runtime.paths import make_private
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from homing_agent.tool import ToolContext, ToolOutput
 
 _log = get_logger(__name__)
+_SDK_LOGGERS: Final = ("mcp", "client", "httpx2")
 _NO_SDK: Final = "MCP is not installed here; install it with: pip install 'homing[mcp]'"
 
 
@@ -299,4 +301,9 @@ def _import() -> Callable[[McpHost, str], McpServer]:
     from homing_agent.mcp.server import McpServer as Kind  # noqa: PLC0415  # as above
 
     del calls
+    if not debugging():
+        # They write a stack trace for each malformed message, which a server can send by thousands;
+        # what matters of it is in a server's state.
+        for name in _SDK_LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     return lambda host, name: host.build(Kind, name)

@@ -1,0 +1,1 @@
+"""MCP servers that misbehave, and the means to run them."""
