@@ -1,11 +1,11 @@
-"""Jobs of one daemon without its servers: real desk, scheduler and runner over a store of choice."""
+"""Jobs of one daemon without its servers: real desk, scheduler and runner, any store."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from homing_agent.tool import ToolOutput
 from homing_core.access import DeviceRole, Limits, Scope
@@ -15,7 +15,9 @@ from homing_core.ids import new_approval_id, new_job_id, new_request_id, new_too
 from homing_core.jobs import JobSpec, JobState
 from homing_core.provenance import Sensitivity
 from homing_core.tools import EffectClass, Place, ToolCall, ToolSpec
+from homing_core.errors import UnavailableError
 from homing_crypto.approvals import sign_approval
+from homing_crypto.chunks import CHUNK_BYTES, ChunkOpener
 from homing_crypto.result_form import decode_result
 from homing_crypto.results import LENGTH_BYTES, open_result_letter
 from homing_crypto.testing import MemoryAudit, MemoryTrustStore, paired_device, throwaway_identity
@@ -101,6 +103,27 @@ class ScriptedTool:
         return await self.does(arguments, context)
 
 
+class Mortal:
+    """A store as one daemon sees it: once that is dead, nothing of it reaches the store."""
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+        self.dead = False
+
+    def __getattr__(self, name: str) -> object:
+        if self.dead and name != "close":
+            raise UnavailableError("killed")  # noqa: EM101  # nobody reads it
+        return getattr(self._store, name)
+
+    def close(self) -> None:
+        """The store outlives the daemon."""
+
+    @property
+    def kept(self) -> JobStore:
+        """Itself."""
+        return cast("JobStore", self)
+
+
 @dataclass
 class HouseAccess:
     """What holds for devices, from their own entries and that of their home."""
@@ -155,7 +178,9 @@ class Person:
         )
         return sign_approval(self.identity, statement)
 
-    def consents(self, spec: JobSpec, verdict: Verdict = Verdict.ALLOW) -> SignedApproval:
+    def consents(
+        self, spec: JobSpec, verdict: Verdict = Verdict.ALLOW, *, now: float | None = None
+    ) -> SignedApproval:
         statement = ApprovalStatement(
             new_approval_id(),
             spec.request_id,
@@ -164,7 +189,7 @@ class Person:
             spec.call.argument_hash,
             verdict,
             self.identity.device_id,
-            int(SystemClock().now()) + 600,
+            int(SystemClock().now() if now is None else now) + 600,
         )
         return sign_approval(self.identity, statement)
 
@@ -208,12 +233,12 @@ class House:
     async def until(self, who: Person, job: JobId, *states: JobState) -> list[JobEvent]:
         """Its record up to the first event in one of these states, or its end."""
         found: list[JobEvent] = []
-        async with asyncio.timeout(WAIT_S):
-            async with contextlib.aclosing(self.parts.desk.watch(who.device, job, 0)) as events:
-                async for event in events:
-                    found.append(event)
-                    if event.state in states:
-                        break
+        watching = contextlib.aclosing(self.parts.desk.watch(who.device, job, 0))
+        async with asyncio.timeout(WAIT_S), watching as events:
+            async for event in events:
+                found.append(event)
+                if event.state in states:
+                    break
         return found
 
     async def ended(self, who: Person, job: JobId) -> list[JobEvent]:
@@ -228,8 +253,6 @@ class House:
 def opened(
     sealed: bytes, who: DeviceIdentity, node: DeviceIdentity, job: JobId
 ) -> tuple[JobResult, bytes]:
-    from homing_crypto.chunks import CHUNK_BYTES, ChunkOpener
-
     size = int.from_bytes(sealed[:LENGTH_BYTES])
     letter, cipher = sealed[LENGTH_BYTES : LENGTH_BYTES + size], sealed[LENGTH_BYTES + size :]
     found = open_result_letter(who, node.certificate, job, letter, SystemClock().now())
@@ -272,7 +295,7 @@ async def house(  # noqa: PLR0913  # each is a part of its own
     grace_s: float = 0.0,
 ) -> AsyncGenerator[House]:
     """Run one daemon's jobs for the length of a block."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
     clock = clock or SystemClock()
     known = trust or MemoryTrustStore(clock)
     access, audit = HouseAccess(known), MemoryAudit()

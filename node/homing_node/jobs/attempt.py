@@ -16,7 +16,7 @@ from homing_core.errors import HomingError, InternalError, UnavailableError
 from homing_core.jobs import JobState
 
 from homing_node.jobs import rules
-from homing_node.jobs.closing import RETRY_S, End, error_result
+from homing_node.jobs.closing import End, error_result
 from homing_node.jobs.consenting import OWN_STEP, JobConsent, OfferedTool
 from homing_node.jobs.forms import decode_outcome, encode_outcome
 from homing_node.jobs.leaving import MOST_CRASHES, Leaving, unpark
@@ -204,7 +204,8 @@ class Attempt:
         result, files = await self._result(opened, given)
         if rules.once(opened.tool.spec):
             outcome = opened.cipher.seal("outcome", _recordable(self.row, result))
-            await self._record(outcome)
+            finish = self._store.finish_effect
+            await records.steadily(self.row.key, finish, self.row.fence, OWN_STEP, outcome)
         return self._end_with(result, files, reporter.newest)
 
     async def _result(self, opened: Opened, given: Given) -> tuple[JobResult, dict[str, Path]]:
@@ -237,18 +238,6 @@ class Attempt:
             self.row.attempt,
         )
         await self._parts.records.call(self._store.begin_effect, self.row.fence, effect)
-
-    async def _record(self, outcome: bytes) -> None:
-        """Note that it happened, on a disk that may be full or busy: it must not be forgotten."""
-        finish, fence = self._store.finish_effect, self.row.fence
-        for wait in RETRY_S:
-            try:
-                await self._parts.records.call(finish, fence, OWN_STEP, outcome)
-            except UnavailableError:
-                await asyncio.sleep(wait)
-            else:
-                return
-        await self._parts.records.call(finish, fence, OWN_STEP, outcome)
 
     def _given_up(self, crashes: int) -> End | None:
         """The end of a job that perhaps ends the node each time."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 from dataclasses import dataclass, replace
@@ -39,8 +38,6 @@ _WORDS: Final = {
     JobState.FAILED: "failed",
     JobState.CANCELLED: "cancelled",
 }
-RETRY_S: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-"""Waits between attempts to store an end on a disk that is full or busy, in seconds."""
 
 _log = get_logger(__name__)
 
@@ -97,25 +94,10 @@ class Closer:
             LostJobError: another attempt has the job, or it has ended.
             UnavailableError: the store does not let us, for long.
         """
-        for wait in (*RETRY_S, None):
-            try:
-                ended = await self._end(row, end)
-            except UnavailableError as error:
-                if wait is None:
-                    raise
-                _log.warning("job.end_not_stored", job=row.key.id, reason=error.what)
-                await asyncio.sleep(wait)
-            else:
-                note_tool_run(
-                    self._audit,
-                    row.key.account,
-                    row.tool,
-                    row.key.id,
-                    end.outcome or _WORDS[end.state],
-                )
-                return ended
-        msg = "the end of a job could not be stored"
-        raise UnavailableError(msg)
+        ended = await self._end(row, end)
+        word = end.outcome or _WORDS[end.state]
+        note_tool_run(self._audit, row.key.account, row.tool, row.key.id, word)
+        return ended
 
     async def refuse(self, row: JobRow, error: HomingError, summary: str) -> JobRow:
         """End a job that may not go on, with words of our own; raises as `end`."""
@@ -125,7 +107,7 @@ class Closer:
 
     async def _end(self, row: JobRow, end: End) -> JobRow:
         recipient = None if end.result is None else await self._recipient(row)
-        change = self._records.change
+        change = self._records.steadily
         try:
             return await change(row.key, self._finish, row.fence, end, recipient)
         except InvalidDataError as error:  # what the tool gave has no sealed form

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from homing_agent.runtime.logs import get_logger
+from homing_core.errors import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +20,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _THREADS: Final = 4
+RETRY_S: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+"""Waits between attempts to store what must not be forgotten, in seconds."""
+
+_log = get_logger(__name__)
 
 
 class Records:
@@ -29,6 +37,7 @@ class Records:
         """Nobody watches yet."""
         self.store = store
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="jobs")
+        self._hurry = asyncio.Event()
         self._watched: dict[JobKey, asyncio.Event] = {}
 
     async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -44,6 +53,28 @@ class Records:
             return await self.call(method, *args, **kwargs)
         finally:
             self.ring(key)
+
+    async def steadily(
+        self, key: JobKey, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """As `change`, for what must not be forgotten: a full or busy disk is waited for.
+
+        Raises:
+            UnavailableError: the store does not let us, for long, or the node stops.
+        """
+        for wait in RETRY_S:
+            try:
+                return await self.change(key, method, *args, **kwargs)
+            except UnavailableError as error:
+                _log.warning("job.not_stored", job=key.id, reason=error.what)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._hurry.wait()
+        return await self.change(key, method, *args, **kwargs)
+
+    def hurry(self) -> None:
+        """The node stops: nothing is waited for any more."""
+        self._hurry.set()
 
     def changed(self, key: JobKey) -> asyncio.Event:
         """Set at the next change; ask for it before you look."""

@@ -99,7 +99,7 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin: what was under way is resumed, and what waits has its turn."""
-        self._tasks = [asyncio.create_task(self._look()), asyncio.create_task(self._beat())]
+        self._tasks = [asyncio.create_task(self._look()), asyncio.create_task(self._beats())]
 
     def queued(self, row: JobRow) -> None:
         """A job has come into the queue."""
@@ -142,6 +142,7 @@ class Scheduler:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._records.hurry()
         for named in tuple(self._claimed):
             await self._unbegun(self._claimed.pop(named))
         attempts = tuple(self._running.values())
@@ -171,6 +172,16 @@ class Scheduler:
     def runs(self, key: JobKey) -> bool:
         """Whether an attempt at it is under way here."""
         return key in self._running
+
+    async def beat(self) -> None:
+        """Say that this daemon is alive, and look after jobs that nobody runs."""
+        for work in (self._renew, self._take_over, self._expire, self._keep_house):
+            try:
+                await work()
+            except HomingError as error:
+                _log.warning("jobs.beat_failed", reason=error.what)
+            except Exception as error:  # noqa: BLE001  # the next beat may do better
+                _log.error("jobs.beat_failed", exc_info=error)
 
     # By itself
 
@@ -283,17 +294,11 @@ class Scheduler:
         self._records.ring(key)
         self._wake.set()
 
-    async def _beat(self) -> None:
-        """Say that this daemon is alive, and look after jobs that nobody runs, for ever."""
+    async def _beats(self) -> None:
+        """Beat, for ever."""
         pause = min(self._parts.section.lease_seconds / _BEATS, _MOST_BEAT_S)
         while True:
-            for work in (self._renew, self._take_over, self._expire, self._keep_house):
-                try:
-                    await work()
-                except HomingError as error:
-                    _log.warning("jobs.beat_failed", reason=error.what)
-                except Exception as error:  # noqa: BLE001  # the next beat may do better
-                    _log.error("jobs.beat_failed", exc_info=error)
+            await self.beat()
             await asyncio.sleep(pause)
 
     async def _renew(self) -> None:

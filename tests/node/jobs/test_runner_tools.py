@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from support.job_house import Run
 
 
-async def outcome(folder: Path, does: Run, **section: int) -> tuple[list[JobEvent], JobResult]:
+async def outcome(
+    folder: Path, does: Run, result_mib: int = 256
+) -> tuple[list[JobEvent], JobResult]:
     """What becomes of a job whose tool does this, while another's goes well."""
     tool, other = ScriptedTool(tool_spec(), does), ScriptedTool(tool_spec("other"))
-    async with house(folder, tool, other, section=JobsSection(**section)) as home:
+    async with house(folder, tool, other, section=JobsSection(result_mib=result_mib)) as home:
         phone = home.person()
         spec = await home.submit(phone, job(tool))
         fine = await home.submit(phone, job(other))
@@ -241,7 +243,7 @@ async def test_a_tool_whose_server_is_still_coming_up_is_waited_for(tmp_path: Pa
 
 async def test_an_effect_that_failed_is_not_tried_again(tmp_path: Path) -> None:
     async def does(_: JsonObject, __: ToolContext) -> ToolOutput:
-        raise NotFoundError("there is no such lamp")
+        raise NotFoundError("there is no such lamp")  # noqa: EM101  # as a tool writes it
 
     tool = ScriptedTool(tool_spec(effect=EffectClass.WRITE), does)
     async with house(tmp_path, tool) as home:
