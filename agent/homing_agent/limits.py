@@ -26,6 +26,8 @@ class Limits:
             the request with them. The call came from the model; the words are the tool's own and
             so are true, and a second turn of a small model would cost a second and could distort
             them. Without it the model words every result.
+        trims: whether optional arguments that nobody said are taken out of calls, because small
+            models fill them with something plausible.
     """
 
     turns: int = 6
@@ -41,3 +43,4 @@ class Limits:
     job_chars: int = 16_000
     say_chars: int = 4000
     say_ends: bool = True
+    trims: bool = True

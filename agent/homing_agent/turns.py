@@ -133,7 +133,7 @@ class _Turn:
         self._state.saw_token()
         call, said = event.call, state.said()
         spec = next((one for one in state.tools if one.name == call.name), None)
-        if spec is not None:
+        if spec is not None and state.parts.limits.trims:
             call = trim(call, spec, said)
         try:
             spec = state.check(call)

@@ -6,12 +6,15 @@ import asyncio
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from homing_agent.runtime.paths import program_paths
 from homing_agent.testing import FakeTool, fake_spec
 from homing_agent.tools.home.agent_task import AgentTask
+from homing_agent.tools.home.recipe import RecipeTool
+from homing_agent.tools.home.recipe_spec import Recipe
 from homing_core.access import DeviceRole
 from homing_core.config import parse_config
 from homing_core.errors import ConfigError, InternalError, NotFoundError
@@ -25,18 +28,22 @@ from homing_node.config import NodeConfig
 from homing_node.home_tools import NodeTools, home_tools
 from homing_node.testing import FixedTools
 from homing_node.tools_views import Offer, PlainConsole, console_of
+from homing_proto.codec.jobs import decode_job_event
+from homing_proto.v1 import job_pb2 as wire
 from support.home_tools import CountTool, EchoTool
-from support.jobs_home import jobs_home, until
+from support.jobs_home import jobs_home, progressed, until
 from support.jobs_wire import answer_to
 from support.node_process import environment, finished
 from support.node_rig import LOOPBACK, NodeRig, node_rig, within
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from homing_agent.runtime.paths import ProgramPaths
+    from homing_core.ids import JobId
+    from homing_core.jobs import JobEvent
     from support.commands import Finished
+    from support.jobs_wire import JobsClient
 
+READ = EffectClass.READ
 RECIPE = """
 [recipes.greet]
 command = ["echo", "hello {{", "{name}"]
@@ -292,3 +299,45 @@ async def test_a_phones_goal_waits_for_an_owner_in_the_middle_and_then_goes_on(
         engine.feed(asked.id, TextDelta("It is counted."), Done(FinishReason.STOP))
         await until(guest, job.id, JobState.SUCCEEDED)
     assert (echo.runs, count.lines) == ([{"text": "look"}], ["count"])
+
+
+async def test_a_recipe_runs_as_a_job_and_is_really_ended_with_it(tmp_path: Path) -> None:
+    script = (
+        "import os, sys, time; print(f'{{os.getpid()}} of 9999999', flush=True); time.sleep(600)"
+    )
+    made = RecipeTool(Recipe("wait", "Waits.", (sys.executable, "-c", script), effect=READ))
+    listed = RecipeTool(
+        Recipe("show", "Shows.", ("cp", "/etc/hostname", "{out_folder}/name.txt"), effect=READ)
+    )
+    async with jobs_home(tmp_path, made, listed) as home:
+        owner = await home.device(DeviceRole.OWNER)
+        call = ToolCall(new_tool_call_id(), "show", {})
+        job = JobSpec(new_job_id(), new_request_id(), listed.spec.id, call)
+        await owner.submit(job)
+        done = await until(owner, job.id, JobState.SUCCEEDED)
+        assert "1 file made" in done.summary
+        call = ToolCall(new_tool_call_id(), "wait", {})
+        job = JobSpec(new_job_id(), new_request_id(), made.spec.id, call)
+        await owner.submit(job)
+        await progressed(owner, job.id)
+        (pid,) = [event.progress.done for event in await pids(owner, job.id) if event.progress]
+        await owner.cancel(job.id)
+        await until(owner, job.id, JobState.CANCELLED)
+    assert not is_there(f"/proc/{pid:.0f}")
+
+
+def is_there(path: str) -> bool:
+    return Path(path).exists()
+
+
+async def pids(phone: JobsClient, job: JobId) -> list[JobEvent]:
+    """The record so far, up to the first word of progress."""
+    call = phone.watching(job)
+    found: list[JobEvent] = []
+    async with asyncio.timeout(10):
+        while not (found and found[-1].progress):
+            answer = await call.read()
+            assert isinstance(answer, wire.WatchJobResponse)
+            found.append(decode_job_event(answer.event))
+    call.cancel()
+    return found

@@ -13,11 +13,11 @@ import socket
 import zlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import httpx2
 from homing_core.errors import (
-    HomingError,
     InvalidDataError,
     OverloadedError,
     RefusedError,
@@ -25,6 +25,7 @@ from homing_core.errors import (
 )
 
 from homing_agent.web.addresses import Allowed, parse_address
+from homing_agent.web.answers import length_of, refusal, request_for, unpacker, unreachable
 from homing_agent.web.urls import parse_page_address, redirected
 
 if TYPE_CHECKING:
@@ -42,16 +43,8 @@ _MOST_REDIRECTS: Final = 5
 _MOST_ADDRESSES: Final = 8
 _CONNECT_S: Final = 10.0
 _PIECE: Final = 64 << 10
-_GZIP: Final = 31
-"""zlib's window bits for a gzip stream of any window."""
 _OK: Final = 200
 _CHARSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}")
-_TRY_LATER: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_HEADERS: Final = {
-    "user-agent": "homing",
-    "accept": "text/html,application/xhtml+xml,text/plain,text/*;q=0.9,application/json;q=0.8",
-    "accept-encoding": "gzip",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +108,7 @@ class PageFetcher:
         self._rules = rules
         self._resolve = resolver
         self._verify = verify
+        self._trusted: ssl.SSLContext | None = None
 
     def check(self, text: str) -> PageAddress:
         """What an address would lead to, without asking anybody; raises as `fetch`."""
@@ -160,28 +154,37 @@ class PageFetcher:
     @asynccontextmanager
     async def _answer(self, page: PageAddress) -> AsyncGenerator[httpx2.Response]:
         addresses = await self._addresses(page)
+        # Without TLS there is no certificate, and no need to read the authorities.
+        verify = await self._context() if page.scheme == "https" else False
         for last, address in ((one == addresses[-1], one) for one in addresses):
             client = httpx2.AsyncClient(
                 # Neither a proxy nor a password file of the environment has a say.
                 trust_env=False,
-                verify=self._verify,
+                verify=verify,
                 follow_redirects=False,
                 timeout=httpx2.Timeout(self._rules.seconds, connect=_CONNECT_S),
             )
             async with client:
                 try:
-                    response = await client.send(_request(client, page, address), stream=True)
+                    response = await client.send(request_for(client, page, address), stream=True)
                 except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                     if last:
-                        raise _unreachable(page, error) from error
+                        raise unreachable(page, error) from error
                     continue
                 except httpx2.HTTPError as error:
-                    raise _unreachable(page, error) from error
+                    raise unreachable(page, error) from error
                 try:
                     yield response
                 finally:
                     await response.aclose()
                 return
+
+    async def _context(self) -> ssl.SSLContext:
+        """What certificates are checked with; reading the authorities takes a while, so once."""
+        if self._trusted is None:
+            make = partial(httpx2.create_ssl_context, self._verify, trust_env=False)
+            self._trusted = await asyncio.to_thread(make)
+        return self._trusted
 
     async def _addresses(self, page: PageAddress) -> tuple[Address, ...]:
         literal = parse_address(page.host)
@@ -202,9 +205,9 @@ class PageFetcher:
     def _judge(self, page: PageAddress, addresses: tuple[Address, ...]) -> None:
         """One private address among several is enough to refuse: who mixes them is up to it."""
         for address in addresses:
-            refusal = self._rules.allowed.refusal(page.host, address)
-            if refusal:
-                what, _, hint = refusal.partition(". ")
+            why = self._rules.allowed.refusal(page.host, address)
+            if why:
+                what, _, hint = why.partition(". ")
                 msg = f"{page.host} is not fetched: it leads to {what}"
                 raise RefusedError(msg, hint)
 
@@ -212,11 +215,11 @@ class PageFetcher:
         self, page: PageAddress, response: httpx2.Response, progress: Callable[[int, int], None]
     ) -> Page:
         if response.status_code != _OK:
-            raise _answered(page, response.status_code)
-        total = _length(response)
+            raise refusal(page, response.status_code)
+        total = length_of(response)
         if total > self._rules.most_bytes:
             raise self._too_large()
-        unpack = _unpacker(page, response)
+        unpack = unpacker(page, response)
         data, arrived = bytearray(), 0
         try:
             async for piece in response.aiter_raw(_PIECE):
@@ -228,7 +231,7 @@ class PageFetcher:
                     raise self._too_large()
                 progress(arrived, total)
         except httpx2.HTTPError as error:
-            raise _unreachable(page, error) from error
+            raise unreachable(page, error) from error
         except zlib.error as error:
             msg = f"what {page.host} sends is damaged"
             raise InvalidDataError(msg, "Try again later.") from error
@@ -240,52 +243,3 @@ class PageFetcher:
     def _too_large(self) -> OverloadedError:
         msg = f"the page is larger than {self._rules.most_bytes:,} bytes"
         return OverloadedError(msg, "The node's owner may raise max_bytes under [fetch].")
-
-
-def _request(client: httpx2.AsyncClient, page: PageAddress, address: Address) -> httpx2.Request:
-    number = f"[{address}]" if address.version == 6 else str(address)  # noqa: PLR2004  # IPv6
-    request = client.build_request(
-        "GET",
-        f"{page.scheme}://{number}:{page.port}{page.target}",
-        headers=_HEADERS | {"host": page.authority},
-    )
-    if page.scheme == "https":
-        request.extensions["sni_hostname"] = page.host
-    return request
-
-
-def _length(response: httpx2.Response) -> int:
-    text = response.headers.get("content-length", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0  # noqa: PLR2004  # digits of any size that exists
-
-
-def _unpacker(page: PageAddress, response: httpx2.Response) -> Callable[[bytes, int], bytes]:
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding in {"", "identity"}:
-        return lambda piece, _: piece
-    if encoding not in {"gzip", "x-gzip"}:
-        msg = f"{page.host} packs its page in a way that was not asked for"
-        raise InvalidDataError(msg)
-    # A few bytes may unpack to gigabytes: never more than there is room for is taken.
-    return zlib.decompressobj(_GZIP).decompress
-
-
-def _answered(page: PageAddress, status: int) -> HomingError:
-    if status in _TRY_LATER:
-        return UnavailableError(f"{page.host} answers with status {status}", "Try again later.")
-    if status in {401, 403, 451}:
-        msg = f"{page.host} does not give this page to everybody (status {status})"
-        return RefusedError(msg, "Open it yourself.")
-    return InvalidDataError(f"{page.host} answers with status {status}", "Check the address.")
-
-
-def _unreachable(page: PageAddress, error: httpx2.HTTPError) -> UnavailableError:
-    if isinstance(error, httpx2.TimeoutException):
-        return UnavailableError(f"{page.host} does not answer", "Try again later.")
-    cause: BaseException | None = error
-    while cause is not None:
-        if type(cause).__module__ == "ssl" or "certificate" in str(cause).lower():
-            msg = f"{page.host} does not prove that it is {page.host}"
-            return UnavailableError(msg, "Its certificate is not trusted here.")
-        cause = cause.__cause__ or cause.__context__
-    return UnavailableError(f"{page.host} cannot be reached, or breaks off", "Try again later.")

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from homing_agent.ports import ConsentAnswer
 from homing_agent.testing import FakeConsent, FakeTool, fake_spec
-from homing_agent.tool import MemoryNotebook, ToolContext, ToolOutput, UnknownOutcomeError
+from homing_agent.tool import (
+    MemoryNotebook,
+    OutputFile,
+    ToolContext,
+    ToolOutput,
+    UnknownOutcomeError,
+)
 from homing_agent.tools.home.agent_task import AgentTask, TaskLimits
 from homing_agent.tools.home.agent_task_tools import SETTLED_NOTE
 from homing_core.approvals import Verdict
@@ -22,8 +28,11 @@ from homing_inference.testing import ScriptedEngine
 from support.agent_world import call_event, calls
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from homing_agent.ports import ConsentQuestion
     from homing_agent.tool import Notebook
+    from homing_core.canonical import JsonObject
     from homing_core.jobs import JobProgress
 
 LOOK = replace(fake_spec("look", EffectClass.READ, idempotent=True), output_trust=Trust.UNTRUSTED)
@@ -249,3 +258,52 @@ async def test_it_does_not_offer_itself() -> None:
     engine = ScriptedEngine("There is nothing to do with.")
     await run(context(engine, FakeTool(AgentTask.SPEC), found("bees")))
     assert [tool.name for tool in engine.requests[0].tools] == ["look"]
+
+
+async def test_files_of_several_calls_are_part_of_the_report(tmp_path: Path) -> None:
+    made = Maker(replace(LOOK, name="draw"))
+    engine = ScriptedEngine(
+        calls(call_event("draw", text="a")), calls(call_event("draw", text="b")), "Drawn."
+    )
+    output = await run(replace(context(engine, made), folder=tmp_path))
+    assert [(file.name, file.path.read_text()) for file in output.files] == [
+        ("picture.txt", "a"),
+        ("2 picture.txt", "b"),
+    ]
+    assert all(file.path.is_relative_to(tmp_path) for file in output.files)
+
+
+class Maker(FakeTool):
+    """Makes a file of one name."""
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        assert context.folder is not None
+        path = context.folder / "picture.txt"
+        path.write_text(str(arguments["text"]))
+        return ToolOutput("drawn", files=(OutputFile(path, path.name),))
+
+
+async def test_files_that_a_restart_has_lost_are_missed(tmp_path: Path) -> None:
+    """What was made is not made again; that its files are gone is said."""
+    gate = asyncio.Event()
+
+    def reached(_: object) -> bool:
+        gate.set()
+        return True
+
+    made = Maker(replace(LOOK, name="draw", effect=EffectClass.WRITE, idempotent=False))
+    engine = ScriptedEngine(calls(call_event("draw", text="a")))
+    engine.answer(asyncio.Event(), when=reached)
+    around = replace(context(engine, made, consent=FakeConsent()), folder=tmp_path / "first")
+    (tmp_path / "first").mkdir()
+    task = asyncio.create_task(AgentTask().run(GOAL, around))
+    async with asyncio.timeout(10):
+        await gate.wait()
+        task.cancel()
+        await asyncio.wait({task})
+    other = ScriptedEngine("Drawn.")
+    (tmp_path / "second").mkdir()
+    again = replace(around, engine=other, folder=tmp_path / "second")
+    output = await run(again)
+    assert output.files == ()
+    assert "its files were lost" in str(other.requests[0].messages)

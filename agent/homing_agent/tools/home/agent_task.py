@@ -173,6 +173,7 @@ class AgentTask(Builtin):
             home_tokens=own.tokens,
             result_chars=chars + 200,
             say_ends=False,
+            trims=False,  # who plans steps has good reason to say what nobody has said before
         )
 
 

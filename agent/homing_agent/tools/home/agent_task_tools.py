@@ -12,14 +12,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from homing_core.canonical import sha256_json
-from homing_core.errors import HomingError, error_from_code
+from homing_core.errors import HomingError
 from homing_core.jobs import JobProgress
-from homing_core.provenance import Sensitivity, Trust
+from homing_core.provenance import Trust
 from homing_core.tools import EffectClass
 
 from homing_agent.tool import OutputFile, ToolOutput, UnknownOutcomeError
+from homing_agent.tools.home.agent_task_forms import (
+    cut,
+    error_to_json,
+    output_from_json,
+    output_to_json,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from homing_core.canonical import JsonObject, JsonValue
     from homing_core.tools import ToolSpec
 
@@ -74,6 +83,22 @@ class TaskRun:
     unknown: UnknownOutcomeError | None
     files: dict[str, OutputFile]
 
+    def take(self, files: Iterable[OutputFile]) -> None:
+        """Keep files for the task's own result, each under a name of its own."""
+        for file in files:
+            name, number = file.name, 2
+            while name in self.files:
+                name, number = f"{number} {file.name}", number + 1
+            self.files[name] = replace(file, name=name)
+
+    def fresh_folder(self) -> Path | None:
+        """An empty folder for what one call makes; None where there is none for the task."""
+        if self.context.folder is None:
+            return None
+        folder = self.context.folder / f"step-{self.step}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
 
 class TaskTool:
     """A tool within an agent task.
@@ -111,8 +136,9 @@ class TaskTool:
         if kept == _BEGUN and once:
             kept = await self._settled(note)
         if isinstance(kept, Mapping):
-            output = _output_from_json(kept, run)
+            output = output_from_json(kept, run.context.folder)
             if output is not None:
+                run.take(output.files)
                 return output
         await run.context.notebook.put(note, _BEGUN)
         self._report("")
@@ -122,11 +148,11 @@ class TaskTool:
             run.unknown = run.unknown or (error if once else None)
             raise
         except HomingError as error:
-            await run.context.notebook.put(note, _error_to_json(error))
+            await run.context.notebook.put(note, error_to_json(error))
             raise
-        output = _cut(output, run.most_chars)
-        await run.context.notebook.put(note, _output_to_json(output, spec))
-        run.files |= {file.name: file for file in output.files}
+        output = cut(output, run.most_chars)
+        await run.context.notebook.put(note, output_to_json(output, spec, run.context.folder))
+        run.take(output.files)
         return output
 
     async def _really(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
@@ -137,6 +163,7 @@ class TaskTool:
             report=self._inner_report,
             notebook=_Prefixed(outer.notebook, f"in {context.call_id}: "),
             offered=(),
+            folder=self._run.fresh_folder(),
         )
         task = asyncio.ensure_future(self._tool.run(arguments, inner))
         self._run.running.add(task)
@@ -163,7 +190,7 @@ class TaskTool:
         found: JsonValue = None
         if said == "happened":
             words = f"{spec.name} happened, as a person says; what it gave is not known."
-            found = _output_to_json(ToolOutput(words, trust=Trust.TRUSTED), spec)
+            found = output_to_json(ToolOutput(words, trust=Trust.TRUSTED), spec, None)
         await run.context.notebook.put(note, found)
         await run.context.notebook.put(SETTLED_NOTE, None)
         return found
@@ -180,62 +207,3 @@ class TaskTool:
         more = f", {words}" if words else ""
         note = f"step {run.step}: {self._tool.spec.name}{more}"
         run.context.report(JobProgress(run.step - 1, 0, "steps", note))
-
-
-def _cut(output: ToolOutput, most: int) -> ToolOutput:
-    if len(output.content) <= most:
-        return output
-    return replace(output, content=f"{output.content[:most]}\n(cut after {most} characters)")
-
-
-def _output_to_json(output: ToolOutput, spec: ToolSpec) -> JsonObject:
-    return {
-        "content": output.content,
-        "say": output.say,
-        "untrusted": (output.trust or spec.output_trust) is not Trust.TRUSTED,
-        "sensitivity": output.sensitivity.value,
-        "source": output.source,
-        "is_error": output.is_error,
-        "files": [[file.path.name, file.name, file.media_type] for file in output.files],
-    }
-
-
-def _error_to_json(error: HomingError) -> JsonObject:
-    return {"error": error.code.value, "what": error.what, "hint": error.hint}
-
-
-def _output_from_json(kept: JsonObject, run: TaskRun) -> ToolOutput | None:
-    """What a call gave, or raise what it raised; None if that cannot be had any more."""
-    match kept:
-        case {"error": str(code), "what": str(what), "hint": str(hint)}:
-            raise error_from_code(code, what, hint)
-        case {"content": str(content), "sensitivity": str(sensitivity)}:
-            files = _files_from_json(kept.get("files"), run)
-            lost = "" if files is not None else "\n(its files were lost when the node stopped)"
-            run.files |= {file.name: file for file in files or ()}
-            return ToolOutput(
-                content + lost,
-                say=str(kept.get("say", "")),
-                trust=Trust.TRUSTED if kept.get("untrusted") is False else Trust.UNTRUSTED,
-                sensitivity=Sensitivity(sensitivity),
-                source=str(kept.get("source", "")),
-                files=files or (),
-                is_error=kept.get("is_error") is True,
-            )
-        case _:
-            return None
-
-
-def _files_from_json(value: JsonValue, run: TaskRun) -> tuple[OutputFile, ...] | None:
-    """Files of a call; None if they are not there any more."""
-    found: list[OutputFile] = []
-    for entry in value if isinstance(value, list | tuple) else ():
-        match entry:
-            case [str(path), str(name), str(media_type)]:
-                folder = run.context.folder
-                if folder is None or not (folder / path).is_file():
-                    return None
-                found.append(OutputFile(folder / path, name, media_type))
-            case _:
-                return None
-    return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import re
 import shlex
@@ -37,6 +38,7 @@ SERVER: Final = "recipe"
 """The group that recipes belong to."""
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _MOST_FILES: Final = 64
+_MOST_NAME: Final = 120
 _NOTE: Final = 120
 _PERCENT: Final = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)\s?%")
 _X_OF_Y: Final = re.compile(r"(?<![\d./])(\d{1,12})\s?(?:/|of)\s?(\d{1,12})(?![\d./])")
@@ -175,7 +177,12 @@ def _files(folder: Path | None) -> tuple[OutputFile, ...]:
     if folder is None:
         return ()
     found = sorted(one for one in folder.iterdir() if one.is_file() and not one.is_symlink())
-    return tuple(OutputFile(one, clean_label(one.name, 128, "file")) for one in found[:_MOST_FILES])
+    named: dict[str, OutputFile] = {}
+    for number, one in enumerate(found[:_MOST_FILES], 1):
+        name = clean_label(one.name, _MOST_NAME, "file")
+        name = f"{number} {name}" if name in named else name
+        named[name] = OutputFile(one, name, mimetypes.guess_type(name)[0] or "")
+    return tuple(named.values())
 
 
 def _schema(parameters: Mapping[str, Parameter]) -> JsonObject:
