@@ -13,7 +13,7 @@ ARGS ?=
 # How many times `make soak` repeats the tests.
 ROUNDS ?= 10
 
-.PHONY: help demo test check bench bench-engine bench-phone bench-trust test-attack fuzz soak proto proto-baseline
+.PHONY: help demo test check bench bench-engine bench-phone bench-trust bench-jobs test-attack fuzz soak proto proto-baseline
 .PHONY: clean distclean
 .PHONY: node-venv dev-venv models
 
@@ -42,6 +42,9 @@ bench-phone: dev-venv models ## Measure how fast the phone answers by itself.
 
 bench-trust: dev-venv ## Measure handshakes, revocation, a flood at the door, and what the door costs.
 	@scripts/bench.sh trust
+
+bench-jobs: dev-venv ## Kill nodes 200 times in the middle of jobs, and measure how fast jobs are.
+	@scripts/bench.sh jobs
 
 test-attack: dev-venv models ## Run only the attacks: tests that each try one thing an attacker would.
 	@$(PY) -m pytest -m attack $(ARGS)

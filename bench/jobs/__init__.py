@@ -1,0 +1,1 @@
+"""What `make bench-jobs` measures, a module for each thing."""
