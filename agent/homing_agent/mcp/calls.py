@@ -36,7 +36,6 @@ _RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = 
 )
 _SDK_LOST: Final = ("Connection closed", "SSE stream")
 _SDK_HTTP_FAILED: Final = "Server returned an error response"
-_SDK_SESSION_GONE: Final = "Session terminated"
 
 
 class _SessionGoneError(Exception):
@@ -167,7 +166,7 @@ class _Call:
 
     def _refused(self, error: MCPError) -> ToolOutput:
         """An error in MCP's own form. Its text is the server's: untrusted, as any output."""
-        if error.code == types.INVALID_REQUEST and error.message == _SDK_SESSION_GONE:
+        if self._connection.transport.forgotten and error.code != types.CONNECTION_CLOSED:
             raise _SessionGoneError from error
         lost = error.code == types.CONNECTION_CLOSED and (
             self._connection.transport.ended.is_set() or error.message.startswith(_SDK_LOST)

@@ -8,7 +8,7 @@ import json
 import mimetypes
 import os
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote
 
 import mcp_types as types
@@ -86,8 +86,13 @@ class _Writer:
                 self._say(f"[a link to {name}: {clean_label(str(block.uri), 500, 'nowhere')}]")
 
     def structured(self, value: object) -> None:
-        """The structured form, unless a text already says the same, as the specification asks."""
-        if value is None or any(_says(text, value) for text in self._texts):
+        """The structured form, unless a text already says the same, as the specification asks.
+
+        Many servers wrap their text into an object with one member; that says nothing new either.
+        """
+        inner = list(cast("dict[str, object]", value).values()) if isinstance(value, dict) else []
+        said = [value, *inner] if len(inner) == 1 else [value]
+        if value is None or any(_says(text, each) for text in self._texts for each in said):
             return
         try:
             self._say(json.dumps(value, ensure_ascii=False, allow_nan=False))
@@ -148,6 +153,8 @@ class _Writer:
 
 
 def _says(text: str, value: object) -> bool:
+    if text == value:
+        return True
     try:
         return bool(json.loads(text) == value)
     except (ValueError, RecursionError):

@@ -20,12 +20,14 @@ class Transport:
         write: messages to it.
         ended: set once nothing more can come.
         problem: why it ended, for a person; empty if nobody knows.
+        forgotten: whether the server has said that it does not know this session.
     """
 
     read: ReadStream[SessionMessage | Exception]
     write: WriteStream[SessionMessage]
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     problem: str = ""
+    forgotten: bool = False
 
     def end(self, problem: str) -> None:
         """Nothing more shall come; the first reason counts."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from homing_agent.mcp.guard import MessageGuard
 
 _CONNECT_SECONDS: Final = 10.0
+_SESSION: Final = "mcp-session-id"
 _FAREWELL_SECONDS: Final = 1.0
 
 
@@ -70,6 +71,10 @@ class _Watch:
         self._guard = guard
 
     async def __call__(self, response: httpx2.Response) -> None:
+        unknown = response.status_code == httpx2.codes.NOT_FOUND
+        if unknown and _SESSION in response.request.headers and self.transport is not None:
+            # The specification's word for it (2025-11-25, basic/transports, session management).
+            self.transport.forgotten = True
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
             # What a few bytes unpack to cannot be bounded beforehand.
             msg = "it packs its answers, which it was told not to"
