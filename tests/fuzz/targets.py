@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fuzz import device_targets, job_targets, model_targets, phone_targets, trust_targets
+from fuzz import (
+    device_targets,
+    home_targets,
+    job_targets,
+    model_targets,
+    phone_targets,
+    trust_targets,
+)
 from fuzz.found import automatic
 
 if TYPE_CHECKING:
@@ -15,6 +22,7 @@ _BY_HAND = [
     *trust_targets.TARGETS,
     *model_targets.TARGETS,
     *device_targets.TARGETS,
+    *home_targets.TARGETS,
     *job_targets.TARGETS,
     *phone_targets.TARGETS,
 ]
