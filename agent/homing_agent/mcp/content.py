@@ -90,8 +90,9 @@ class _Writer:
 
         Many servers wrap their text into an object with one member; that says nothing new either.
         """
-        inner = list(cast("dict[str, object]", value).values()) if isinstance(value, dict) else []
-        said = [value, *inner] if len(inner) == 1 else [value]
+        said = [value]
+        if isinstance(value, dict) and len(cast("dict[str, object]", value)) == 1:
+            said.extend(cast("dict[str, object]", value).values())
         if value is None or any(_says(text, each) for text in self._texts for each in said):
             return
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -71,7 +72,7 @@ class _Watch:
         self._guard = guard
 
     async def __call__(self, response: httpx2.Response) -> None:
-        unknown = response.status_code == httpx2.codes.NOT_FOUND
+        unknown = response.status_code == HTTPStatus.NOT_FOUND
         if unknown and _SESSION in response.request.headers and self.transport is not None:
             # The specification's word for it (2025-11-25, basic/transports, session management).
             self.transport.forgotten = True

@@ -10,7 +10,6 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +20,8 @@ from support.mcp_servers import killed_parent
 from support.mcp_servers.rig import a_context, running, scripted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from homing_core.jobs import JobProgress
 
 
@@ -36,17 +37,29 @@ def gone(pid: int) -> bool:
         os.close(descriptor)
 
 
-async def appears(path: Path) -> None:
-    async with asyncio.timeout(10):
-        while not path.exists():
-            await asyncio.sleep(0.01)
+class Watch:
+    """Who watches a call."""
+
+    def __init__(self) -> None:
+        self.seen: list[JobProgress] = []
+        self.context = replace(a_context(), report=self._report)
+        self._heard = asyncio.Event()
+
+    async def heard(self) -> None:
+        async with asyncio.timeout(10):
+            await self._heard.wait()
+
+    def _report(self, progress: JobProgress) -> None:
+        self.seen.append(progress)
+        self._heard.set()
 
 
 async def test_progress_is_told_cleaned(tmp_path: Path) -> None:
-    seen: list[JobProgress] = []
+    watch = Watch()
     async with running(tmp_path, scripted("progress")) as rig:
         await rig.ready("progress")
-        await rig.call("progress", replace(a_context(), report=seen.append))
+        await rig.call("progress", watch.context)
+    seen = watch.seen
     assert [progress.done for progress in seen] == [1, 2, 0, 3]
     assert {progress.total for progress in seen} == {3}
     assert {progress.note for progress in seen} == {"on[2J it"}
@@ -95,7 +108,7 @@ async def test_a_server_sees_no_variable_and_no_descriptor_of_ours(
     monkeypatch.setenv("PASSED_ON", "yes")
     words = {"environment": ServerWords(environment=("PASSED_ON",))}
     inheritable = os.open("/dev/null", os.O_RDONLY)
-    os.set_inheritable(inheritable, True)
+    os.set_inheritable(inheritable, True)  # noqa: FBT003  # its only form
     try:
         async with running(tmp_path, scripted("environment", OWN="1"), words=words) as rig:
             await rig.ready("environment")
@@ -107,17 +120,19 @@ async def test_a_server_sees_no_variable_and_no_descriptor_of_ours(
     assert seen["env"]["OWN"] == "1"
     assert seen["env"]["HOME"] == os.environ["HOME"]
     assert set(seen["fds"]) <= {0, 1, 2, 3}  # the last is its own look at the list
-    assert Path(seen["cwd"]) == tmp_path / "mcp" / "environment"
-    assert Path(seen["cwd"]).stat().st_mode & 0o077 == 0
+    folder = tmp_path / "mcp" / "environment"
+    assert seen["cwd"] == str(folder)
+    assert folder.stat().st_mode & 0o077 == 0
     assert seen["group"]
 
 
 async def test_cancelling_tells_the_server_which_call(tmp_path: Path) -> None:
     state = tmp_path / "state"
+    watch = Watch()
     async with running(tmp_path, scripted("cancelled", STATE=str(state))) as rig:
         await rig.ready("cancelled")
-        call = asyncio.create_task(rig.call("cancelled"))
-        await appears(Path(f"{state}.started"))
+        call = asyncio.create_task(rig.call("cancelled", watch.context))
+        await watch.heard()
         call.cancel()
         with suppress(asyncio.CancelledError):
             await call
@@ -129,11 +144,12 @@ async def test_cancelling_tells_the_server_which_call(tmp_path: Path) -> None:
 
 async def test_a_server_can_be_ended_with_a_cancelled_call(tmp_path: Path) -> None:
     state = tmp_path / "state"
+    watch = Watch()
     words = {"cancelled": ServerWords(end_on_cancel=True)}
     async with running(tmp_path, scripted("cancelled", STATE=str(state)), words=words) as rig:
         await rig.ready("cancelled")
-        call = asyncio.create_task(rig.call("cancelled"))
-        await appears(Path(f"{state}.started"))
+        call = asyncio.create_task(rig.call("cancelled", watch.context))
+        await watch.heard()
         call.cancel()
         with suppress(asyncio.CancelledError):
             await call
@@ -142,13 +158,12 @@ async def test_a_server_can_be_ended_with_a_cancelled_call(tmp_path: Path) -> No
 
 async def test_a_task_is_begun_watched_and_fetched(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    seen: list[str] = []
-    notebook = MemoryNotebook()
-    context = replace(a_context(), report=lambda p: seen.append(p.note), notebook=notebook)
+    watch = Watch()
+    context = replace(watch.context, notebook=MemoryNotebook())
     async with running(tmp_path, scripted("task", STATE=str(state))) as rig:
         await rig.ready("task")
         assert (await rig.call("task", context)).content == "result of task-1"
-        assert seen == ["step 1", "step 2", "step 3"]
+        assert [progress.note for progress in watch.seen] == ["step 1", "step 2", "step 3"]
         # A job that is taken up again asks for the task that it began, and begins no other.
         assert (await rig.call("task", context)).content == "result of task-1"
         assert state.read_text() == "1"
@@ -156,13 +171,11 @@ async def test_a_task_is_begun_watched_and_fetched(tmp_path: Path) -> None:
 
 async def test_a_cancelled_task_is_cancelled_at_the_server(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    going = asyncio.Event()
-    context = replace(a_context(), report=lambda _: going.set())
+    watch = Watch()
     async with running(tmp_path, scripted("task_endless", STATE=str(state))) as rig:
         await rig.ready("task_endless")
-        call = asyncio.create_task(rig.call("task_endless", context))
-        async with asyncio.timeout(10):
-            await going.wait()
+        call = asyncio.create_task(rig.call("task_endless", watch.context))
+        await watch.heard()
         call.cancel()
         with suppress(asyncio.CancelledError):
             await call

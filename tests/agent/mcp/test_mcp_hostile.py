@@ -7,6 +7,7 @@ import resource
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_agent.mcp.config import HttpServer, ServerConfig, StdioServer
 from homing_agent.mcp.guard import MessageLimits
 from homing_agent.mcp.status import ServerState
 from homing_agent.mcp.words import ServerWords
@@ -37,7 +38,7 @@ FAILURES = {
 async def test_each_bad_server_says_why_and_the_good_one_works(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     servers = [scripted(mode) for mode in FAILURES]
-    words = dict.fromkeys(("nested", "silent"), SOON)
+    words = {"nested": SOON, "silent": SOON}
     limits = MessageLimits(messages_per_minute=5000)
     async with running(tmp_path, *servers, scripted("fine"), words=words, limits=limits) as rig:
         await rig.ready("fine")
@@ -58,7 +59,7 @@ async def test_bytes_that_are_no_text_end_a_server_and_not_the_host(tmp_path: Pa
 async def test_a_server_that_failed_is_tried_again_and_then_tells_nothing_secret(
     tmp_path: Path,
 ) -> None:
-    server = scripted("crash_at_start", TOKEN="token-123456")
+    server = scripted("crash_at_start", OWN="token-123456")
     async with running(tmp_path, server) as rig:
         why = await rig.failed("crash_at_start", times=3)
         assert "ModuleNotFoundError" in why
@@ -66,16 +67,12 @@ async def test_a_server_that_failed_is_tried_again_and_then_tells_nothing_secret
 
 
 async def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
-    from homing_agent.mcp.config import ServerConfig, StdioServer
-
     server = ServerConfig("gone", StdioServer("no-such-program"))
     async with running(tmp_path, server) as rig:
         assert await rig.failed("gone") == "there is no program no-such-program"
 
 
 async def test_a_wrong_url_is_said(tmp_path: Path) -> None:
-    from homing_agent.mcp.config import HttpServer, ServerConfig
-
     server = ServerConfig("web", HttpServer("http://127.0.0.1:9/mcp"))
     async with running(tmp_path, server) as rig:
         assert await rig.failed("web") == "it cannot be reached"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from homing_agent.tool import ToolOutput
+    from homing_core.jobs import JobProgress
+    from support.mcp_servers.web import Answer
 
 
 async def call(rig: McpRig, name: str, **arguments: int) -> ToolOutput:
@@ -43,31 +45,39 @@ async def test_a_server_without_sessions_is_called(tmp_path: Path) -> None:
 
 
 async def test_a_new_tool_is_noticed_over_http(tmp_path: Path) -> None:
-    async with serving(adder().streamable_http_app()) as port:
-        async with running(tmp_path, web_config(port)) as rig:
-            await rig.ready("web")
-            assert (await call(rig, "grow")).content == "grown"
-            await rig.until(lambda: bool(rig.host.withheld()))
-            assert [each.name for each in rig.host.withheld()] == ["fresh"]
+    async with (
+        serving(adder().streamable_http_app()) as port,
+        running(tmp_path, web_config(port)) as rig,
+    ):
+        await rig.ready("web")
+        assert (await call(rig, "grow")).content == "grown"
+        await rig.until(lambda: bool(rig.host.withheld()))
+        assert [each.name for each in rig.host.withheld()] == ["fresh"]
 
 
 async def test_cancelling_reaches_the_server_over_http(tmp_path: Path) -> None:
     log: list[str] = []
     going = asyncio.Event()
-    async with serving(adder(log).streamable_http_app()) as port:
-        async with running(tmp_path, web_config(port)) as rig:
-            await rig.ready("web")
-            tool = rig.host.find("web", "slow")
-            assert tool is not None
-            context = replace(a_context(), report=lambda _: going.set())
-            running_call = asyncio.create_task(tool.run({}, context))
-            async with asyncio.timeout(10):
-                await going.wait()
-            running_call.cancel()
-            with suppress(asyncio.CancelledError):
-                await running_call
-            assert log == ["cancelled"]
-            assert rig.status("web").state is ServerState.READY
+
+    def report(_: JobProgress) -> None:
+        going.set()
+
+    async with (
+        serving(adder(log).streamable_http_app()) as port,
+        running(tmp_path, web_config(port)) as rig,
+    ):
+        await rig.ready("web")
+        tool = rig.host.find("web", "slow")
+        assert tool is not None
+        context = replace(a_context(), report=report)
+        running_call = asyncio.create_task(tool.run({}, context))
+        async with asyncio.timeout(10):
+            await going.wait()
+        running_call.cancel()
+        with suppress(asyncio.CancelledError):
+            await running_call
+        assert log == ["cancelled"]
+        assert rig.status("web").state is ServerState.READY
 
 
 async def test_a_server_that_was_restarted_is_called_again(tmp_path: Path) -> None:
@@ -150,7 +160,6 @@ async def elsewhere(writer: asyncio.StreamWriter) -> None:
         (elsewhere, "it refused: Redirect to http://169.254.169.254/ not followed"),
     ],
 )
-async def test_a_bad_web_server_says_why(tmp_path: Path, answer: object, why: str) -> None:
-    async with raw_serving(answer) as port:  # type: ignore[arg-type]  # pytest's parameters
-        async with running(tmp_path, web_config(port)) as rig:
-            assert why in await rig.failed("web")
+async def test_a_bad_web_server_says_why(tmp_path: Path, answer: Answer, why: str) -> None:
+    async with raw_serving(answer) as port, running(tmp_path, web_config(port)) as rig:
+        assert why in await rig.failed("web")

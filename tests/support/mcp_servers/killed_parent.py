@@ -15,7 +15,8 @@ async def main(folder: Path) -> None:
     server = scripted("stubborn", STATE=str(folder / "pids"))
     async with running(folder, server) as rig:
         await rig.ready("stubborn")
-        print("up", flush=True)
+        sys.stdout.write("up\n")
+        sys.stdout.flush()
         await asyncio.Event().wait()
 
 

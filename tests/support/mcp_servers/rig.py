@@ -12,7 +12,6 @@ from homing_agent.mcp.backoff import Timing
 from homing_agent.mcp.config import ServerConfig, StdioServer
 from homing_agent.mcp.host import McpHost
 from homing_agent.mcp.status import ServerState
-from homing_agent.mcp.words import ServerWords
 from homing_agent.tool import ToolContext
 from homing_core.ids import RequestId, ToolCallId
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from homing_agent.mcp.guard import MessageLimits
     from homing_agent.mcp.status import ServerStatus
+    from homing_agent.mcp.words import ServerWords
     from homing_agent.tool import ToolOutput
 
 SCRIPT = Path(__file__).with_name("scripted.py")

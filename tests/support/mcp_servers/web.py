@@ -13,8 +13,11 @@ from mcp.server.mcpserver import Context, MCPServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
+    from typing import TypeAlias
 
     from starlette.types import ASGIApp
+
+    Answer: TypeAlias = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 def adder(log: list[str] | None = None) -> MCPServer:
@@ -76,7 +79,7 @@ async def serving(app: ASGIApp, port: int = 0) -> AsyncGenerator[int]:
 
 @asynccontextmanager
 async def raw_serving(
-    answer: Callable[[asyncio.StreamWriter], Awaitable[None]],
+    answer: Answer,
 ) -> AsyncGenerator[int]:
     """The port of a server that answers each connection's first words so."""
 
