@@ -9,6 +9,7 @@ from fuzz import (
     device_targets,
     home_targets,
     job_targets,
+    mcp_targets,
     model_targets,
     phone_targets,
     trust_targets,
@@ -24,6 +25,7 @@ _BY_HAND = [
     *device_targets.TARGETS,
     *home_targets.TARGETS,
     *job_targets.TARGETS,
+    *mcp_targets.TARGETS,
     *phone_targets.TARGETS,
 ]
 
