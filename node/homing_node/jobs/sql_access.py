@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
-from homing_node.jobs import transitions
+from homing_node.jobs import refused, transitions
 from homing_node.jobs.sql_rows import LOOK, Found, event_values, found, question, row_values
 from homing_node.jobs.sql_tables import EVENTS, JOBS, OF_JOB, QUESTIONS, RESULTS
 
@@ -50,7 +50,7 @@ def one(connection: sa.Connection, key: JobKey) -> Found:
     """A job as it is; raises `NotFoundError`."""
     jobs = look(connection, of_key(key))
     if not jobs:
-        raise transitions.no_such_job()
+        raise refused.no_such_job()
     return jobs[0]
 
 
@@ -67,7 +67,7 @@ def locked_one(connection: sa.Connection, key: JobKey) -> Found:
     """One such job; raises `NotFoundError`."""
     jobs = locked(connection, of_key(key))
     if not jobs:
-        raise transitions.no_such_job()
+        raise refused.no_such_job()
     return jobs[0]
 
 
@@ -75,7 +75,7 @@ def fenced(connection: sa.Connection, fence: Fence) -> Found:
     """One such job, whoever has it; raises `LostJobError` if it was forgotten."""
     jobs = locked(connection, of_key(fence.key))
     if not jobs:
-        raise transitions.lost_job()
+        raise refused.lost_job()
     return jobs[0]
 
 
@@ -191,5 +191,5 @@ def read_parts(connection: sa.Connection, job: Found, offset: int, most: int) ->
     start = offset - first * PART_BYTES
     wanted = data[start : start + end - offset]
     if len(wanted) != end - offset:  # fetched and deleted since the job's row was read
-        raise transitions.no_result()
+        raise refused.no_result()
     return wanted

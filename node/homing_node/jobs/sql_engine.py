@@ -16,23 +16,22 @@ An error never quotes a URL, a statement or its values: `hide_parameters` and wo
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 from homing_core.errors import ConfigError, HomingError, UnavailableError
-from homing_crypto.private_files import check_private_file, ensure_folder
 from sqlalchemy import event, exc
 
-from homing_node.jobs.sql_errors import damaged, translated
+from homing_node.jobs.sql_errors import translated
+from homing_node.jobs.sql_place import check_file, create, place
 from homing_node.jobs.sql_tables import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
     from sqlalchemy.engine import URL
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -42,7 +41,7 @@ BUSY_S: Final = 30.0
 """How long to wait for another process that writes, in seconds."""
 _WIPE_BUSY_MS: Final = 250
 _CONNECT_S: Final = 10
-_APPLICATION_ID: Final = 0x486F_4A01
+_LOCKS: Final = 0x486F_4A01
 _WRITE: Final = "homing_write"
 _SET_UP: Final = (
     "PRAGMA page_size = 4096",  # see sql_tables.SQLITE_KEY_PADDING
@@ -73,14 +72,14 @@ class JobDatabase:
         """Open, check and bring up to date."""
         self._busy_s = busy_s
         self._unwiped = False
-        url, self._path = _place(database)
+        url, self._path = place(database)
         self.sqlite = self._path is not None
         # SQLite's own waiting is by sleeping and knows no turns; threads of one process need not.
         self._writing = threading.RLock() if self.sqlite else contextlib.nullcontext()
         if self._path is None:
             self._engine = _postgres(url, busy_s)
         else:
-            _create(self._path)
+            create(self._path)
             self._engine = _sqlite(url, busy_s)
         try:
             self._open()
@@ -120,7 +119,7 @@ class JobDatabase:
     def alone(self, connection: sa.Connection, number: int) -> None:
         """Within a write: no other daemon is in a block of this number. SQLite always is alone."""
         if not self.sqlite:
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_APPLICATION_ID, number)))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCKS, number)))
 
     def _wipe(self) -> None:
         self._unwiped = True
@@ -144,7 +143,7 @@ class JobDatabase:
                 with self.write() as connection:
                     self.alone(connection, 0)
                     if self.sqlite:
-                        _check_sqlite(connection)
+                        check_file(connection)
                     prepare(connection)
             except UnavailableError:
                 # Changing over to the write-ahead log does not wait for other daemons by itself.
@@ -170,26 +169,6 @@ class JobDatabase:
             if type(error).__module__.partition(".")[0] != "psycopg":
                 raise
             raise translated(error, self._path) from error
-
-
-def _place(database: Path | str) -> tuple[URL, Path | None]:
-    if isinstance(database, Path):
-        return sa.URL.create("sqlite", database=str(database)), database
-    hint = "Write it as postgresql+psycopg://USER:PASSWORD@HOST/NAME, or leave it empty."
-    try:
-        url = sa.make_url(database)
-    except (exc.ArgumentError, ValueError):
-        msg = "the jobs' database URL cannot be read"
-        raise ConfigError(msg, hint) from None  # its own words may quote it
-    match url.get_backend_name():
-        case "sqlite" if url.database and url.database != ":memory:" and not url.query:
-            path = Path(url.database)
-            return sa.URL.create("sqlite", database=str(path)), path
-        case "postgresql" | "postgres":
-            return url.set(drivername="postgresql+psycopg"), None
-        case _:
-            msg = "jobs are kept in a SQLite file or in Postgres; the URL names neither"
-            raise ConfigError(msg, hint)
 
 
 def _sqlite(url: URL, busy_s: float) -> sa.Engine:
@@ -234,31 +213,3 @@ def _postgres(url: URL, busy_s: float) -> sa.Engine:
         connection.commit()
 
     return engine
-
-
-def _create(path: Path) -> None:
-    # Made here and not by SQLite, whose mode would depend on the umask; its log takes the file's.
-    ensure_folder(path.parent, private=False)
-    try:
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            check_private_file(path.stat(), path)
-    except PermissionError as error:
-        msg = f"no permission for {path}"
-        raise ConfigError(msg, "Check who owns it and its folder.") from error
-    except OSError as error:
-        msg = f"cannot open {path}: {error.strerror or 'input/output error'}"
-        raise UnavailableError(msg, "Check the disk's free space and health.") from error
-
-
-def _check_sqlite(connection: sa.Connection) -> None:
-    found = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-    empty = not connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
-    if found != _APPLICATION_ID and not (found == 0 and empty):
-        msg = "the file for jobs is another program's database"
-        raise ConfigError(msg, "Move it away, or choose another data directory.")
-    if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
-        raise damaged()
-    if empty:
-        connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION_ID}")

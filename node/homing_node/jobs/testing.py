@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from homing_core.jobs import JobEvent, JobState
 
-from homing_node.jobs import transitions
+from homing_node.jobs import refused, transitions
 from homing_node.jobs.store import Effect, JobRow, Question
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class MemoryJobStore:
             if before is not None:
                 numbers = [one.number for one in mine if one.row.key.id == before]
                 if not numbers:
-                    raise transitions.no_such_job()
+                    raise refused.no_such_job()
                 mine = [one for one in mine if one.number < numbers[0]]
             return tuple(one.row for one in reversed(mine))[:most]
 
@@ -106,7 +106,7 @@ class MemoryJobStore:
         with self._lock:
             kept = self._kept(key)
             if kept.row.state.final:
-                raise transitions.has_ended()
+                raise refused.has_ended()
             return kept.data_key, kept.payload
 
     def queued(self, most: int) -> tuple[JobRow, ...]:
@@ -158,7 +158,7 @@ class MemoryJobStore:
             kept = self._fenced(fence)
             transitions.may_begin(kept.row, fence)
             if effect.step in kept.effects:
-                raise transitions.begun_already()
+                raise refused.begun_already()
             kept.effects[effect.step] = effect
 
     def finish_effect(self, fence: Fence, step: int, outcome: bytes) -> None:
@@ -168,7 +168,7 @@ class MemoryJobStore:
             transitions.current(kept.row, fence)
             effect = kept.effects.get(step)
             if effect is None:
-                raise transitions.never_begun()
+                raise refused.never_begun()
             if not effect.outcome:
                 kept.effects[step] = replace(effect, outcome=outcome)
 
@@ -225,7 +225,7 @@ class MemoryJobStore:
         with self._lock:
             question = next((one for one in self._questions() if one.id == approval), None)
             if question is None:
-                raise transitions.no_such_question()
+                raise refused.no_such_question()
             kept = self._kept(question.key)
             after = transitions.answered(kept.row, question, verdict, answered_by, now)
             if after is not None:
@@ -270,7 +270,7 @@ class MemoryJobStore:
         with self._lock:
             kept = self._kept(key)
             if not kept.row.result_bytes:
-                raise transitions.no_result()
+                raise refused.no_result()
             return kept.result[offset : offset + most]
 
     def delivered(self, key: JobKey, sha256: str, now: float) -> JobRow:
@@ -309,13 +309,13 @@ class MemoryJobStore:
     def _kept(self, key: JobKey) -> _Kept:
         kept = self._jobs.get(key)
         if kept is None:
-            raise transitions.no_such_job()
+            raise refused.no_such_job()
         return kept
 
     def _fenced(self, fence: Fence) -> _Kept:
         kept = self._jobs.get(fence.key)
         if kept is None:
-            raise transitions.lost_job()
+            raise refused.lost_job()
         return kept
 
     def _rows(self) -> list[JobRow]:
@@ -323,7 +323,7 @@ class MemoryJobStore:
 
     def _check_unasked(self, new: list[Question]) -> None:
         if {one.id for one in new}.intersection(one.id for one in self._questions()):
-            raise transitions.asked_already()
+            raise refused.asked_already()
 
     def _questions(self) -> list[Question]:
         asked = [question for one in self._jobs.values() for question in one.questions]
