@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from fuzz.target import Target, of_text
 from homing_agent.mcp.config import parse_servers
@@ -32,10 +32,12 @@ _SCHEMA = {
 
 def _define(data: bytes) -> object:
     try:
-        schema: Any = json.loads(data)
+        schema: object = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return define("a", "b", schema, task=False) if isinstance(schema, dict) else None
+    if not isinstance(schema, dict):
+        return None
+    return define("a", "b", cast("dict[str, object]", schema), task=False)
 
 
 def _load(data: bytes) -> object:
