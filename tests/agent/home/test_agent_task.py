@@ -19,7 +19,7 @@ from homing_agent.tool import (
 from homing_agent.tools.home.agent_task import AgentTask, TaskLimits
 from homing_agent.tools.home.agent_task_tools import SETTLED_NOTE
 from homing_core.approvals import Verdict
-from homing_core.errors import InvalidDataError, RefusedError, UnavailableError
+from homing_core.errors import HomingError, InvalidDataError, RefusedError, UnavailableError
 from homing_core.ids import new_request_id, new_tool_call_id
 from homing_core.messages import ToolResultPart
 from homing_core.provenance import Trust
@@ -211,6 +211,41 @@ async def test_a_call_that_was_begun_is_not_made_again_unless_a_person_says_so(
         ]
         assert heard in results[0]
     assert len(tool.calls) == runs
+
+
+async def test_a_call_that_failed_may_be_made_again_and_neither_is_after_a_restart() -> None:
+    third = asyncio.Event()
+    outcomes: list[ToolOutput | HomingError] = [
+        UnavailableError("the disk is busy"),
+        ToolOutput("written"),
+    ]
+    tool = FakeTool(WRITE, lambda _: given(outcomes.pop(0)))
+
+    def is_third(_: object) -> bool:
+        third.set()
+        return True
+
+    again = call_event("write", text="down")
+    engine = ScriptedEngine(calls(call_event("write", text="down")), calls(again))
+    engine.answer(asyncio.Event(), "never", when=is_third)
+    around = context(engine, tool, consent=FakeConsent())
+    task = asyncio.create_task(AgentTask().run(GOAL, around))
+    async with asyncio.timeout(10):
+        await third.wait()
+        task.cancel()
+        await asyncio.wait({task})
+    assert len(tool.calls) == 2
+    other = ScriptedEngine("It is written.")
+    output = await run(replace(around, engine=other))
+    assert output.content.startswith("It is written.")
+    assert len(tool.calls) == 2
+    assert "the disk is busy" in str(other.requests[0].messages)
+
+
+def given(outcome: ToolOutput | HomingError) -> ToolOutput:
+    if isinstance(outcome, HomingError):
+        raise outcome
+    return outcome
 
 
 async def test_ending_the_job_really_stops_the_tool_that_runs() -> None:

@@ -127,33 +127,60 @@ class TaskTool:
         return self._tool.preview(arguments)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
-        """As in `Tool`, once."""
+        """As in `Tool`: what an earlier attempt has done is not done again."""
         run, spec = self._run, self._tool.spec
         run.step += 1
-        note = self._note(arguments, context)
+        call = f"call {context.call_id}"
         once = spec.effect is not EffectClass.READ and not spec.idempotent
-        kept = run.context.notebook.get(note)
-        if kept == _BEGUN and once:
-            kept = await self._settled(note)
+        effect = _effect_note(spec, arguments) if once else ""
+        kept = run.context.notebook.get(call)
+        if kept is None and once:
+            kept = await self._earlier(effect)
         if isinstance(kept, Mapping):
             output = output_from_json(kept, run.context.folder)
             if output is not None:
                 run.take(output.files)
                 return output
-        await run.context.notebook.put(note, _BEGUN)
+        return await self._now(arguments, context, call, effect)
+
+    async def _now(
+        self, arguments: JsonObject, context: ToolContext, call: str, effect: str
+    ) -> ToolOutput:
+        """Make the call between its records; `effect` is empty if it may be made twice."""
+        run, spec, notebook = self._run, self._tool.spec, self._run.context.notebook
+        if effect:
+            await notebook.put(effect, {_BEGUN: call})
         self._report("")
         try:
             output = await self._really(arguments, context)
         except UnknownOutcomeError as error:
-            run.unknown = run.unknown or (error if once else None)
+            run.unknown = run.unknown or (error if effect else None)
             raise
         except HomingError as error:
-            await run.context.notebook.put(note, error_to_json(error))
+            # It did not happen: the same call of a later step may be made.
+            await notebook.put(call, error_to_json(error))
             raise
         output = cut(output, run.most_chars)
-        await run.context.notebook.put(note, output_to_json(output, spec, run.context.folder))
+        form = output_to_json(output, spec, run.context.folder)
+        if effect:
+            await notebook.put(effect, form)
+        await notebook.put(call, form)
         run.take(output.files)
         return output
+
+    async def _earlier(self, effect: str) -> JsonValue:
+        """What came of the same effect in this task; None if it has not happened.
+
+        Raises:
+            UnknownOutcomeError: it was begun, and nobody has said whether it happened.
+        """
+        notebook = self._run.context.notebook
+        kept = notebook.get(effect)
+        if not isinstance(kept, Mapping) or _BEGUN not in kept:
+            return kept
+        if notebook.get(str(kept[_BEGUN])) is not None:
+            return None
+        return await self._settled(effect)
 
     async def _really(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
         outer = self._run.context
@@ -172,13 +199,6 @@ class TaskTool:
         finally:
             self._run.running.discard(task)
 
-    def _note(self, arguments: JsonObject, context: ToolContext) -> str:
-        """The same call has the same name, however often the task is taken up."""
-        spec = self._tool.spec
-        if spec.effect is EffectClass.READ or spec.idempotent:
-            return f"call {context.call_id}"
-        return f"effect {sha256_json([spec.server, spec.schema_hash, arguments])}"
-
     async def _settled(self, note: str) -> JsonValue:
         """What a person said of a call that was begun; raises `UnknownOutcomeError` if nothing."""
         run, spec = self._run, self._tool.spec
@@ -191,8 +211,9 @@ class TaskTool:
         if said == "happened":
             words = f"{spec.name} happened, as a person says; what it gave is not known."
             found = output_to_json(ToolOutput(words, trust=Trust.TRUSTED), spec, None)
-        await run.context.notebook.put(note, found)
+        # Taken out first: if the node stops here, the person is asked again, and that is all.
         await run.context.notebook.put(SETTLED_NOTE, None)
+        await run.context.notebook.put(note, found)
         return found
 
     def _inner_report(self, progress: JobProgress) -> None:
@@ -207,3 +228,8 @@ class TaskTool:
         more = f", {words}" if words else ""
         note = f"step {run.step}: {self._tool.spec.name}{more}"
         run.context.report(JobProgress(run.step - 1, 0, "steps", note))
+
+
+def _effect_note(spec: ToolSpec, arguments: JsonObject) -> str:
+    """The same effect has the same name, whichever call of the task it is."""
+    return f"effect {sha256_json([spec.server, spec.schema_hash, arguments])}"
