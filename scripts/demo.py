@@ -12,6 +12,7 @@ import os
 import queue
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,25 @@ BIN = Path(sys.executable).parent
 CONSOLE = Console(highlight=False)
 START_S = 120.0
 ASK_S = 120.0
+LETTERS = {
+    "anna.txt": (
+        "Dear all, the new school opens on the third of September. It has two hundred pupils, a "
+        "library and a garden in which each class grows its own vegetables. Anna"
+    ),
+    "boiler.txt": (
+        "The boiler was repaired on Monday. The pump was blocked by rust and was replaced. The "
+        "next check is due in March, and the repair took three hours."
+    ),
+    "trip.txt": (
+        "We took the train along the coast. It rained for two days, then the sun came out and we "
+        "walked to the lighthouse, where an old man told us of the storm of 1962."
+    ),
+    "club.txt": (
+        "The chess club meets on Thursdays at seven in the town hall. Beginners are welcome, and "
+        "boards are there. In spring there is a tournament with four other towns."
+    ),
+}
+"""What lies in the folder that the node may read."""
 PIECES_BEFORE_KILL = 12
 """Pieces of text after which the node is killed in the middle of an answer."""
 
@@ -52,6 +72,7 @@ class Request:
         exit_status: what is expected.
         route: where the answer is expected; empty for anywhere.
         kill_node: kill the node in the middle of the answer.
+        kill_job: kill the node in the middle of the job that this becomes, and start it again.
     """
 
     title: str
@@ -60,6 +81,7 @@ class Request:
     exit_status: int = 0
     route: str = ""
     kill_node: bool = False
+    kill_job: bool = False
 
 
 REQUESTS = (
@@ -84,6 +106,13 @@ REQUESTS = (
         "Remind me at 6pm to take the bins out",
         exit_status=3,
         route="phone",
+    ),
+    Request(
+        "A long job at home; the node is killed in the middle, and it still ends",
+        "Use summarise_folder to summarise the folder letters",
+        ("--route", "home"),
+        route="home",
+        kill_job=True,
     ),
     Request(
         "The node is killed in the middle of an answer",
@@ -122,11 +151,13 @@ class Home:
         folder: temporary, holds both data directories.
         stand_in: whether stand-in models are used.
         processes: to be ended at the end.
+        port: of the node, over all its lives.
     """
 
     folder: Path
     stand_in: bool
     processes: list[subprocess.Popen[str]] = field(default_factory=list["subprocess.Popen[str]"])
+    port: int = 0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -214,6 +245,26 @@ class Lines:
                     yield found
 
 
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def write_letters(home: Home) -> None:
+    """A folder with letters, which the node's owner opens to its tools."""
+    letters = home.folder / "letters"
+    letters.mkdir()
+    for name, text in LETTERS.items():
+        (letters / name).write_text(text + "\n", encoding="utf-8")
+    node = home.folder / "node"
+    node.mkdir(mode=0o700)
+    folders = f"[documents]\nfolders = [{json.dumps(str(letters))}]\n"
+    (node / "node.toml").write_text(folders, encoding="utf-8")
+
+
 def fetch_models() -> bool:
     """Get both models, with progress bars; whether they are stand-ins."""
     CONSOLE.rule("[bold]Models", align="left")
@@ -240,7 +291,7 @@ def fetch_models() -> bool:
 def start_node(home: Home) -> subprocess.Popen[str]:
     """Start the home node and wait until its model is loaded."""
     flags = ["--stand-in"] if home.stand_in else []
-    node = home.start("homing-node", "run", "--host", "127.0.0.1", "--port", "0", *flags)
+    node = home.start("homing-node", "run", "--host", "127.0.0.1", "--port", str(home.port), *flags)
     said = ""
     for event in Lines(node).objects(START_S):
         if event.get("event") == "model.ready":
@@ -274,22 +325,29 @@ def start_phone(home: Home) -> None:
     raise DemoError(msg)
 
 
-def ask(home: Home, request: Request, node: subprocess.Popen[str]) -> Outcome:
-    """Ask, and show the answer as it comes."""
+def ask(home: Home, request: Request, nodes: list[subprocess.Popen[str]]) -> Outcome:
+    """Ask, and show the answer as it comes. The last of `nodes` is the one that runs."""
     CONSOLE.print()
     CONSOLE.rule(f"[bold]{escape(request.title)}", align="left")
     CONSOLE.print(f"[bold]> {escape(request.text)}[/bold]")
     process = home.start("homing", "ask", "--json", *request.options, request.text)
     answer: dict[str, Any] = {}
     pieces = 0
+    bar = JobBar()
     for event in Lines(process).objects(ASK_S):
         match event.get("event"):
             case "text":
                 pieces += 1
                 CONSOLE.print(escape(str(event["text"])), end="", soft_wrap=True)
                 if request.kill_node and pieces == PIECES_BEFORE_KILL:
-                    node.send_signal(signal.SIGKILL)
-                    CONSOLE.print("\n[red]kill -9 homing-node[/red]")
+                    kill(nodes[-1])
+            case "progress":
+                bar.show(event)
+                if request.kill_job and len(nodes) == 1 and (event.get("done") or 0) >= 1:
+                    kill(nodes[-1])
+                    nodes[-1].wait()
+                    nodes.append(start_node(home))
+                    CONSOLE.print("[dim]it is started again, and goes on with the job[/dim]")
             case "note" | "route" if event.get("text") or event.get("route") != "phone":
                 said = (
                     event.get("text") or f"→ {event['route']} ({event['node']}): {event['reason']}"
@@ -312,10 +370,39 @@ def ask(home: Home, request: Request, node: subprocess.Popen[str]) -> Outcome:
     return Outcome(request, answer, status)
 
 
+def kill(node: subprocess.Popen[str]) -> None:
+    """As a power cut does it."""
+    node.send_signal(signal.SIGKILL)
+    CONSOLE.print("\n[red]kill -9 homing-node[/red]")
+
+
+class JobBar:
+    """A line for each step of a job that is new."""
+
+    def __init__(self) -> None:
+        """Nothing is shown."""
+        self._last = ("", -1.0)
+
+    def show(self, event: dict[str, Any]) -> None:
+        """Show how far it is, unless that is known."""
+        seen = (str(event.get("state")), float(event.get("done") or 0))
+        if seen == self._last:
+            return
+        self._last = seen
+        done, total = int(seen[1]), int(event.get("total") or 0)
+        bar = "█" * (20 * done // total) if total else ""
+        words = f"{event.get('unit') or ''} {event.get('note') or ''}".strip()
+        count = f"{done} of {total}" if total else ""
+        CONSOLE.print(f"[dim]{seen[0]:<10}[/dim] {bar:<20} {count} {escape(words)}")
+
+
 def check(request: Request, answer: dict[str, Any], status: int) -> None:
     """The demo tells no stories: what it announced must have happened."""
     if status != request.exit_status:
         msg = f"exit status {status} instead of {request.exit_status}"
+        raise DemoError(msg)
+    if request.kill_job and not any(step["where"] == "home" for step in answer["tool_calls"]):
+        msg = "the model did not start the job"
         raise DemoError(msg)
     if request.route and answer.get("route") != request.route:
         msg = f"answered by {answer.get('route')} instead of {request.route}"
@@ -370,7 +457,7 @@ def temporary_home(*, stand_in: bool) -> Generator[Home]:
     """A folder and whatever runs in it; both are gone afterwards."""
     # A unix socket's path must be short, so not below the checkout.
     folder = Path(tempfile.mkdtemp(prefix="homing-demo-"))
-    home = Home(folder, stand_in)
+    home = Home(folder, stand_in, port=free_port())
     try:
         yield home
     finally:
@@ -384,16 +471,17 @@ def main() -> int:
         stand_in = fetch_models()
         started = time.monotonic()
         with temporary_home(stand_in=stand_in) as home:
+            write_letters(home)
             CONSOLE.rule("[bold]A home node and a phone, both on this computer", align="left")
             with CONSOLE.status("starting the home node"):
-                node = start_node(home)
+                nodes = [start_node(home)]
             with CONSOLE.status("starting the phone: its model reads the tools once"):
                 start_phone(home)
             with CONSOLE.status("pairing"):
                 pair(home)
             outcomes: list[Outcome] = []
             for request in REQUESTS:
-                outcomes.append(ask(home, request, node))
+                outcomes.append(ask(home, request, nodes))
                 if len(outcomes) == 1:
                     show_reminder(home)
             show_table(outcomes)

@@ -154,7 +154,7 @@ class JobNode:
             await channel.close(None)
 
     async def _gone(self) -> None:
-        # Calls on it break by themselves; closing it would look as if the caller had cancelled them.
+        # Calls on it break by themselves; closed, they would look cancelled by their caller.
         if self._channel is not None:
             self._dead.append(self._channel)
             self._channel = None
