@@ -203,7 +203,10 @@ class HomeJobs(Protocol):
         ...
 
     def follow(self, job: JobId) -> AsyncGenerator[JobEvent, None]:
-        """Its events from now on to its end, over breaks of the line. Leaving stops nothing."""
+        """Its events from the newest that is known to its end, over breaks of the line.
+
+        Leaving stops nothing.
+        """
         ...
 
     async def result(self, job: JobId) -> JobResult:

@@ -8,10 +8,11 @@ import signal
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from homing_agent.events import FinalAnswer, ToolFinished, ToolProgress
+from homing_agent.events import FinalAnswer, ToolFinished, ToolProgress, ToolStarted
 from homing_agent.ports import ConsentQuestion
 from homing_core.errors import HomingError, InternalError
 from homing_core.jobs import JobState
+from homing_core.tools import Place
 
 from homing_client.attach import attached, until_gone
 from homing_client.cli.console import aside
@@ -102,9 +103,9 @@ async def _ask(phone: PhoneCalls, request: AskInput, reporter: Reporter) -> Fina
             reporter.interrupted()
             raise KeyboardInterrupt from error
         except asyncio.CancelledError:
-            if pressed.left is None:
+            if not pressed.left:
                 raise
-            reporter.left(pressed.left, request)
+            reporter.left(jobs.newest, request)
             raise KeyboardInterrupt from None
         finally:
             await desk.close()
@@ -120,25 +121,30 @@ def _asked_by_job(event: Shown) -> ApprovalId | None:
 
 
 class _Jobs:
-    """Jobs that run for the request."""
+    """Calls at nodes that are under way for the request, each with the newest that is known."""
 
     def __init__(self) -> None:
-        self._running: dict[ToolCallId, ToolProgress] = {}
+        self._running: dict[ToolCallId, ToolProgress | None] = {}
 
     def see(self, event: Shown) -> None:
         match event:
-            case ToolProgress(call_id) if not event.event.state.final:
-                self._running[call_id] = event
+            case ToolStarted(step) if step.place is not Place.PHONE:
+                self._running.setdefault(step.call.id, None)
             case ToolProgress(call_id):
-                self._running.pop(call_id, None)
+                self._running[call_id] = event
             case ToolFinished(step):
                 self._running.pop(step.call.id, None)
             case _:
                 pass
 
     @property
+    def running(self) -> bool:
+        """Whether there is any: it is left to go on when the person leaves."""
+        return bool(self._running)
+
+    @property
     def newest(self) -> ToolProgress | None:
-        """The one that was begun last; None if none runs."""
+        """What is known of the one that was begun last; None if nothing is."""
         return next(reversed(self._running.values()), None)
 
 
@@ -148,11 +154,11 @@ class _Pressed:
 
     Attributes:
         cancelled: whether the request was ended.
-        left: the job that was left to go on.
+        left: whether it was left to go on.
     """
 
     cancelled: bool = False
-    left: ToolProgress | None = None
+    left: bool = False
 
 
 @contextlib.contextmanager
@@ -167,8 +173,8 @@ def _on_interrupt(stream: AskStream, jobs: _Jobs) -> Generator[_Pressed]:
 
     def interrupt() -> None:
         loop.remove_signal_handler(signal.SIGINT)
-        pressed.left = jobs.newest
-        if pressed.left is not None and task is not None:
+        if jobs.running and task is not None:
+            pressed.left = True
             task.cancel()
         else:
             pressed.cancelled = True

@@ -45,13 +45,13 @@ class JsonReporter:
     def pause(self) -> None:
         """Nothing is drawn."""
 
-    def left(self, job: ToolProgress, request: AskInput) -> None:
+    def left(self, job: ToolProgress | None, request: AskInput) -> None:
         """Print an object: the job and the request go on."""
         print_json(
             {
                 "event": "left",
-                "job": job.job_id,
-                "node": job.node,
+                "job": job.job_id if job else None,
+                "node": job.node if job else "",
                 "request_id": request.request_id,
             }
         )

@@ -60,8 +60,13 @@ class Reporter(Protocol):
         """Something else is about to be printed."""
         ...
 
-    def left(self, job: ToolProgress, request: AskInput) -> None:
-        """The person left while a job of the request runs; both go on."""
+    def left(self, job: ToolProgress | None, request: AskInput) -> None:
+        """The person left while a job of the request runs; both go on.
+
+        Args:
+            job: what is known of it; None if it was only just begun.
+            request: what to ask again.
+        """
         ...
 
 
@@ -141,11 +146,12 @@ class TextReporter:
         """Take away what is drawn."""
         self._jobs.hide()
 
-    def left(self, job: ToolProgress, request: AskInput) -> None:
+    def left(self, job: ToolProgress | None, request: AskInput) -> None:
         """Say how to come back."""
         self._jobs.hide()
-        watch = self._command(f"jobs watch {short_job(job.job_id)}")
-        self._line(f"The job goes on at {job.node}. See it: {watch}")
+        words = f"jobs watch {short_job(job.job_id)}" if job else "jobs"
+        where = job.node if job else "home"
+        self._line(f"The job goes on at {where}. See it: {self._command(words)}")
         self._line(f"The answer, when it is there: {self._command(again(request))}")
 
     def _job(self, event: ToolProgress) -> None:

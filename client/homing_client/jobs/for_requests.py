@@ -84,7 +84,8 @@ class RequestJobs:
 
     async def follow(self, job: JobId) -> AsyncGenerator[JobEvent, None]:
         """See `HomeJobs.follow`."""
-        last = self._book.get(job).last_seq
+        # The newest event once more: whoever comes back sees at once how far it is.
+        last = max(self._book.get(job).last_seq - 1, 0)
         async with aclosing(self._following.watch(job, last)) as events:
             async for event in events:
                 yield event
