@@ -40,6 +40,8 @@ _NAME: Final = "homing-job"
 _SCHEMA: Final = "homing_workflows"
 _PAGE: Final = 500
 _MS: Final = 1000
+_SETTLE_S: Final = 5.0
+_LOOK_S: Final = 0.01
 _log = get_logger(__name__)
 
 
@@ -72,6 +74,7 @@ class DbosWorkflows:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="workflows")
         self._launched = False
+        self._begun: set[tuple[JobKey, int]] = set()
 
     async def launch(self, body: Body) -> None:
         """See `Workflows.launch`."""
@@ -83,7 +86,12 @@ class DbosWorkflows:
 
     async def start(self, key: JobKey, attempt: int) -> None:
         """See `Workflows.start`."""
-        await self._off_loop(partial(_start, key, attempt))
+        self._begun.add((key, attempt))
+        try:
+            await self._off_loop(partial(_start, key, attempt))
+        except BaseException:
+            self._begun.discard((key, attempt))
+            raise
 
     async def tidy(self, before: float) -> None:
         """See `Workflows.tidy`."""
@@ -94,6 +102,7 @@ class DbosWorkflows:
         """See `Workflows.stop`."""
         if self._launched:
             self._launched = False
+            await self._settled()
             self._body = None
             await asyncio.get_running_loop().run_in_executor(self._thread, self._destroy)
         self._thread.shutdown(wait=False)
@@ -101,11 +110,24 @@ class DbosWorkflows:
     async def run(self, key: JobKey, attempt: int) -> None:
         """Call the body on the node's loop, from DBOS's own. Never raises for what a job did."""
         body, loop = self._body, self._loop
-        if body is None or loop is None:
-            return
-        await asyncio.wrap_future(
-            asyncio.run_coroutine_threadsafe(_quietly(body, key, attempt), loop)
-        )
+        try:
+            if body is not None and loop is not None:
+                await asyncio.wrap_future(
+                    asyncio.run_coroutine_threadsafe(_quietly(body, key, attempt), loop)
+                )
+        finally:
+            self._begun.discard((key, attempt))
+
+    async def _settled(self) -> None:
+        """Wait until what was begun has ended, as its attempts have.
+
+        A thread of DBOS that hands its loop something while that is stopped waits for ever, and the
+        process could not end.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _SETTLE_S
+        while self._begun and loop.time() < until:  # noqa: ASYNC110  # it ends in another loop
+            await asyncio.sleep(_LOOK_S)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
