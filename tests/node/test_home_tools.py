@@ -26,6 +26,7 @@ from homing_core.tools import EffectClass, Place, ToolCall
 from homing_node.cli import run
 from homing_node.config import NodeConfig
 from homing_node.home_tools import NodeTools, home_tools
+from homing_node.rpc.tools_control import ToolsControl
 from homing_node.testing import FixedTools
 from homing_node.tools_views import Offer, PlainConsole, console_of
 from homing_proto.codec.jobs import decode_job_event
@@ -226,32 +227,36 @@ async def test_an_unmodified_server_and_what_its_operator_sees_of_it(tmp_path: P
         tools = made(tmp_path, text)
         async with node_rig(tmp_path, replace(LOOPBACK, mcp=config(text).mcp), tools=tools) as node:
             await ready(tools)
-            rows = {one["name"]: one for one in objects(await command(node, "tools", "--json"))}
-            assert (rows["get_current_time"]["server"], rows["fetch_page"]["server"]) == (
-                "time",
-                "builtin",
-            )
             if not changed:
-                assert rows["get_current_time"]["effect"] == "read"
-                assert rows["get_current_time"]["state"] == "offered"
+                views = {view.name: view for view in tools.overview().tools}
+                assert views["get_current_time"].effect is EffectClass.READ
+                assert views["get_current_time"].offer is Offer.OFFERED
                 assert tools.find("time", "get_current_time") is not None
             else:
-                assert rows["get_current_time"]["state"] == "withheld"
-                assert rows["get_current_time"]["changed"] is True
                 shown = (await command(node, "tools", "status")).out
                 assert "These wait for your word" in shown
                 assert "time.get_current_time" in shown
                 assert "Tells the time, and nothing else." in shown
-                refused = await command(node, "tools", "allow", "time.nothing")
-                assert refused.status == 1
+                rows = {one["name"]: one for one in objects(await command(node, "tools", "--json"))}
+                assert rows["fetch_page"]["server"] == "builtin"
+                found = rows["get_current_time"]
+                assert (found["server"], found["state"], found["changed"]) == (
+                    "time",
+                    "withheld",
+                    True,
+                )
+                async with ToolsControl.connect(node.paths) as control:
+                    with pytest.raises(NotFoundError):
+                        await control.allow("time", "nothing")
+                    await control.retry("time")
                 (done,) = objects(
                     await command(node, "tools", "allow", "time.get_current_time", "--json")
                 )
                 assert done["tools"] == ["get_current_time"]
-                rows = {one["name"]: one for one in objects(await command(node, "tools", "--json"))}
-                assert rows["get_current_time"]["state"] == "offered"
-            (server,) = objects(await command(node, "tools", "status", "--json"))
-            assert (server["name"], server["kind"], server["state"]) == ("time", "stdio", "ready")
+                views = {view.name: view for view in tools.overview().tools}
+                assert views["get_current_time"].offer is Offer.OFFERED
+            (server,) = tools.overview().servers
+            assert (server.name, server.kind, server.state) == ("time", "stdio", "ready")
         pretend_it_was_another(folder / "mcp" / "allowed.json")
 
 
