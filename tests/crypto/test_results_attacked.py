@@ -13,7 +13,7 @@ from homing_core.ids import new_job_id
 from homing_core.jobs import ResultFile
 from homing_crypto.chunks import SEALED_CHUNK_BYTES
 from homing_crypto.result_form import decode_result, encode_result, plain_name
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sealed_results import (
     EVE,
@@ -30,8 +30,6 @@ from support.sealed_results import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-pytestmark = pytest.mark.attack
 
 FILES = {"first.bin": bytes(range(256)) * 700, "second.txt": b"hello"}
 RESULT = made("what came of it", FILES)
@@ -55,6 +53,7 @@ def test_it_opens_if_nobody_meddles(tmp_path: Path) -> None:
     assert opened(BLOB, tmp_path).result == RESULT
 
 
+@pytest.mark.attack
 @given(st.integers(0, LENGTH - 1))
 def test_cut_off(at: int) -> None:
     error = refused(BLOB[:at])
@@ -62,6 +61,7 @@ def test_cut_off(at: int) -> None:
     assert error.hint
 
 
+@pytest.mark.attack
 @given(st.integers(0, LENGTH * 8 - 1))
 def test_one_bit_flipped(bit: int) -> None:
     changed = bytearray(BLOB)
@@ -69,6 +69,8 @@ def test_one_bit_flipped(bit: int) -> None:
     assert isinstance(refused(bytes(changed)), IntegrityError | InvalidDataError)
 
 
+@pytest.mark.attack
+@settings(max_examples=25)
 @given(st.binary(min_size=1, max_size=40))
 def test_something_appended(more: bytes) -> None:
     assert isinstance(refused(BLOB + more), IntegrityError)
@@ -83,6 +85,7 @@ def rearranged(*order: int) -> bytes:
     return BLOB[:HEAD] + b"".join(BLOB[chunk(number)] for number in order)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "order", [(1, 0, 2), (0, 2), (1, 2), (0, 0, 1, 2), (0, 1, 1, 2), (0, 1, 2, 2), (0, 1), (2,)]
 )
@@ -91,12 +94,14 @@ def test_chunks_moved_left_out_or_repeated(order: tuple[int, ...]) -> None:
     assert isinstance(refused(rearranged(*order)), IntegrityError)
 
 
+@pytest.mark.attack
 def test_the_letter_of_one_result_with_the_text_of_another() -> None:
     other = sealed(RESULT, FILES)
     at = 4 + int.from_bytes(other[:4])
     assert isinstance(refused(BLOB[:HEAD] + other[at:]), IntegrityError)
 
 
+@pytest.mark.attack
 def test_who_it_is_not_for_and_who_did_not_seal_it() -> None:
     assert isinstance(refused(BLOB, recipient=EVE), IntegrityError)
     assert isinstance(refused(BLOB, recipient=NODE), IntegrityError)  # who sealed it neither
@@ -105,12 +110,14 @@ def test_who_it_is_not_for_and_who_did_not_seal_it() -> None:
     assert isinstance(refused(sealed(RESULT, FILES, recipient=EVE)), IntegrityError)
 
 
+@pytest.mark.attack
 def test_the_result_of_another_job() -> None:
     assert isinstance(refused(BLOB, job=new_job_id()), IntegrityError)
     inside = encode_result(made("x", {}, new_job_id()))  # its letter says that it is ours
     assert isinstance(refused(sealed_archive(archived(inside))), IntegrityError)
 
 
+@pytest.mark.attack
 def test_one_that_lay_too_long() -> None:
     day = 86_400
     for late in (90 * day, 365 * day):
@@ -128,11 +135,13 @@ def files_of(form: dict[str, object], *names: str, size: object = 3) -> None:
     form["files"] = [{"name": name, "media_type": "", "size_bytes": size} for name in names]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("size", [2, 4, 0, -1, 1 << 62, 3.0, "3", None, True, 1e400])
 def test_a_manifest_that_lies_about_sizes(size: object) -> None:
     assert refused(lying(lambda form: files_of(form, "a", size=size), b"123")).what
 
 
+@pytest.mark.attack
 def test_a_manifest_that_lies_about_files() -> None:
     for blob in (
         lying(files_of, b"123"),
@@ -207,6 +216,7 @@ def test_an_archive_that_ends_before_its_manifest() -> None:
         assert refused(sealed_archive(archive)).what
 
 
+@pytest.mark.attack
 def test_a_letter_that_lies() -> None:
     archive = archived(encode_result(made("x", {})))
     assert isinstance(refused(sealed_archive(archive, sha256=bytes(32))), IntegrityError)
@@ -251,6 +261,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_a_file_name_that_is_not_plain(name: str) -> None:
     assert not plain_name(name)
