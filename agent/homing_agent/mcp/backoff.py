@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import random
 from dataclasses import dataclass
 
@@ -41,3 +43,25 @@ def pause_after(failures: int, timing: Timing, chance: float | None = None) -> f
     drawn = random.random() if chance is None else chance  # noqa: S311  # spreads load, no secret
     longest = min(timing.longest_pause, timing.first_pause * 2.0 ** min(failures - 1, 32))
     return longest * (1 - drawn / 2)
+
+
+class Pause:
+    """A pause that can be ended early, all but its shortest part."""
+
+    def __init__(self, timing: Timing) -> None:
+        """None is being made."""
+        self._shortest = timing.first_pause
+        self._ended = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Make one."""
+        shortest = min(seconds, self._shortest)
+        self._ended.clear()
+        await asyncio.sleep(shortest)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds - shortest):
+                await self._ended.wait()
+
+    def end(self) -> None:
+        """Do not wait for its end."""
+        self._ended.set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -13,13 +12,14 @@ from homing_core.tools import Place
 
 from homing_agent.mcp.backoff import Timing
 from homing_agent.mcp.config import HttpServer
-from homing_agent.mcp.consent import ConsentBook
 from homing_agent.mcp.guard import MessageLimits
 from homing_agent.mcp.leftover import Leftovers
-from homing_agent.mcp.status import ServerState, ServerStatus, not_offered_of, wanted, withheld_of
+from homing_agent.mcp.offers import Offers
+from homing_agent.mcp.sdk import load_servers
+from homing_agent.mcp.status import ServerState, ServerStatus, not_offered_of
 from homing_agent.mcp.tools import McpTool
 from homing_agent.mcp.words import words_for
-from homing_agent.runtime.logs import debugging, get_logger
+from homing_agent.runtime.logs import get_logger
 from homing_agent.runtime.paths import make_private
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from homing_agent.tool import ToolContext, ToolOutput
 
 _log = get_logger(__name__)
-_SDK_LOGGERS: Final = ("mcp", "client", "httpx2")
 _NO_SDK: Final = "MCP is not installed here; install it with: pip install 'homing[mcp]'"
 
 
@@ -75,21 +74,20 @@ class McpHost:
         self.on_change: Callable[[], None] = _nobody
         """Called when the tools, or the state of a server, may have changed."""
         self._configs = {server.name: server for server in servers}
-        self._words = words
         self._folder = folder
-        self._place = place
         self._environ = dict(os.environ if environ is None else environ)
         self._timing = timing or Timing()
         self._limits = limits or MessageLimits()
-        self._book = ConsentBook(folder / "allowed.json", reserved)
-        self._offers: dict[str, tuple[Definition, ...]] = {}
-        self._tools: dict[tuple[str, str], McpTool] = {}
+
+        def make(server: str, allowed: Allowed) -> McpTool:
+            return McpTool(server, allowed, words_for(words, server), place, self)
+
+        self._offers = Offers(self._configs, words, folder / "allowed.json", reserved, make)
         self._servers: dict[str, McpServer] = {}
         self._leftovers = Leftovers()
         self._loading: asyncio.Task[None] | None = None
         self._loaded = asyncio.Event()
         self._trouble = ""
-        self._writing = asyncio.Lock()
 
     async def start(self) -> None:
         """Bring the servers up in the background; returns at once, and never fails.
@@ -100,11 +98,10 @@ class McpHost:
             return
         try:
             make_private(self._folder)
-            self._book.load({name: c.identity for name, c in self._configs.items()})
         except HomingError as error:
             self._trouble = error.what
-            _log.warning("mcp.consent", what=error.what, hint=error.hint)
-        self._renew()
+            _log.warning("mcp.folder", what=error.what, hint=error.hint)
+        self._offers.load()
         self._loading = asyncio.create_task(self._load(), name="mcp load")
 
     async def close(self) -> None:
@@ -121,19 +118,15 @@ class McpHost:
 
         They include those of servers that are not up just now; see `Tool.unavailable`.
         """
-        return tuple(self._tools.values())
+        return tuple(self._offers.tools.values())
 
     def find(self, server: str, name: str) -> McpTool | None:
         """A tool by the name that a model knows it by; None if none is allowed."""
-        return self._tools.get((server, name))
+        return self._offers.tools.get((server, name))
 
     def withheld(self) -> tuple[Withheld, ...]:
         """Tools that are new or have changed, and wait for the operator's word."""
-        return tuple(
-            each
-            for name, offers in self._offers.items()
-            for each in withheld_of(name, self._words_for(name), offers, self._known(name))
-        )
+        return self._offers.withheld()
 
     async def allow(self, server: str, tool: str | None = None) -> tuple[str, ...]:
         """The operator's word: allow what a server offers now.
@@ -152,18 +145,9 @@ class McpHost:
         if server not in self._configs:
             msg = f"there is no MCP server {clean_label(server)}"
             raise NotFoundError(msg, f"The servers are: {', '.join(self._configs) or 'none'}.")
-        names = {allowed.definition.name: allowed.name for allowed in self._known(server)}
-        waiting = {
-            each.name
-            for each in self.withheld()
-            if each.server == server and tool in {None, each.name, names.get(each.name)}
-        }
-        if not waiting:
-            which = f"{server}.{clean_label(tool)}" if tool else server
-            msg = f"nothing of {which} waits for your word"
-            raise NotFoundError(msg, "See what does with: homing-node tools")
-        await self._consent(server, [o for o in self._offers[server] if o.name in waiting])
-        return tuple(sorted(waiting))
+        allowed = await self._offers.allow(server, tool)
+        self.on_change()
+        return allowed
 
     def retry(self, server: str) -> None:
         """Try a server that failed again now. Raises `NotFoundError`."""
@@ -187,10 +171,14 @@ class McpHost:
             name=name,
             kind="http" if isinstance(self._configs[name].where, HttpServer) else "stdio",
             state=server.state if server else idle,
-            tools=tuple(t.spec.name for (owner, _), t in self._tools.items() if owner == name),
+            tools=tuple(
+                t.spec.name for (owner, _), t in self._offers.tools.items() if owner == name
+            ),
             withheld=tuple(each.name for each in withheld if each.server == name),
-            not_offered=not_offered_of(name, self._words_for(name), self._offers.get(name, ())),
-            last_error=(server.last_error if server else "") or self._trouble,
+            not_offered=not_offered_of(name, self._offers.words(name), self._offers.of(name) or ()),
+            last_error=(server.last_error if server else "")
+            or self._trouble
+            or self._offers.trouble,
             failures=server.failures if server else 0,
             protocol=server.protocol if server else "",
         )
@@ -202,7 +190,7 @@ class McpHost:
             return self._trouble if self._loaded.is_set() else ""
         if running.state is ServerState.WAITING and running.failures > 1:
             return f"its server is not there: {running.last_error}"
-        if server in self._offers and running.offered(definition) is None:
+        if self._offers.of(server) is not None and running.offered(definition) is None:
             return "its server has changed or no longer offers it"
         return ""
 
@@ -222,19 +210,19 @@ class McpHost:
     async def _load(self) -> None:
         """Import the SDK beside the loop, for it takes most of a second, and start the servers."""
         try:
-            build = await asyncio.to_thread(_import)
+            kind = await asyncio.to_thread(load_servers)
         except ImportError:
             self._trouble = _NO_SDK
             _log.warning("mcp.missing", what=_NO_SDK)
         else:
             for name in self._configs:
-                self._servers[name] = build(self, name)
+                self._servers[name] = self._build(kind, name)
             for server in self._servers.values():
                 server.start()
         self._loaded.set()
         self.on_change()
 
-    def build(self, kind: type[McpServer], name: str) -> McpServer:
+    def _build(self, kind: type[McpServer], name: str) -> McpServer:
         """A server of a kind that has been imported."""
         from homing_agent.mcp.ways import Surroundings  # noqa: PLC0415  # as above
 
@@ -243,67 +231,11 @@ class McpHost:
         )
 
         async def offered(definitions: tuple[Definition, ...]) -> None:
-            await self._offered(name, definitions)
+            await self._offers.take(name, definitions)
+            self.on_change()
 
-        words = self._words_for(name)
+        words = self._offers.words(name)
         return kind(self._configs[name], words, surroundings, offered, self._tell)
 
     def _tell(self) -> None:
-        self.on_change()
-
-    async def _offered(self, name: str, definitions: tuple[Definition, ...]) -> None:
-        self._offers[name] = definitions
-        if self._book.is_new(name, self._configs[name].identity):
-            try:
-                await self._consent(name, wanted(self._words_for(name), definitions))
-            except UnavailableError as error:
-                # Nothing was written, so the server counts as new the next time again.
-                self._trouble = error.what
-                _log.warning("mcp.consent", what=error.what, hint=error.hint)
-        self._renew()
-
-    async def _consent(self, name: str, definitions: Sequence[Definition]) -> None:
-        async with self._writing:
-            fresh = self._book.allowing(name, self._configs[name].identity, definitions)
-            await asyncio.to_thread(fresh.write, fresh.text())
-            self._book = fresh
-        self._trouble = ""
-        self._renew()
-
-    def _words_for(self, name: str) -> ServerWords:
-        return words_for(self._words, name)
-
-    def _known(self, name: str) -> tuple[Allowed, ...]:
-        return self._book.tools(name, self._configs[name].identity)
-
-    def _renew(self) -> None:
-        """Make the tools anew from what is allowed; one that has not changed stays the same."""
-        fresh: dict[tuple[str, str], McpTool] = {}
-        for name in self._configs:
-            words = self._words_for(name)
-            for allowed in self._known(name):
-                key = (name, allowed.name)
-                if not words.offers(allowed.definition.name):
-                    continue
-                old = self._tools.get(key)
-                same = old is not None and old.definition == allowed.definition
-                fresh[key] = (
-                    old
-                    if old is not None and same
-                    else McpTool(name, allowed, words, self._place, self)
-                )
-        self._tools = fresh
-        self.on_change()
-
-
-def _import() -> Callable[[McpHost, str], McpServer]:
-    from homing_agent.mcp import calls  # noqa: PLC0415  # takes most of a second
-    from homing_agent.mcp.server import McpServer as Kind  # noqa: PLC0415  # as above
-
-    del calls
-    if not debugging():
-        # They write a stack trace for each malformed message, which a server can send by thousands;
-        # what matters of it is in a server's state.
-        for name in _SDK_LOGGERS:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    return lambda host, name: host.build(Kind, name)
+        self.on_change()  # whatever it is by then

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from homing_core.errors import UnavailableError
 
-from homing_agent.mcp.backoff import pause_after
+from homing_agent.mcp.backoff import Pause, pause_after
 from homing_agent.mcp.config import HttpServer
 from homing_agent.mcp.connection import open_connection, reason_of
+from homing_agent.mcp.settling import Settler
 from homing_agent.mcp.status import ServerState
 from homing_agent.mcp.stderr import StderrTail
 from homing_agent.mcp.ways import open_way
@@ -70,10 +71,10 @@ class McpServer:
         self._news = asyncio.Event()
         self._list_changed = False
         self._awake = asyncio.Event()
-        self._retry = asyncio.Event()
+        self._pause = Pause(self.timing)
         self._calls = 0
         self._tries = 0
-        self._settling: set[asyncio.Task[None]] = set()
+        self._settler = Settler(self)
 
     @property
     def name(self) -> str:
@@ -95,15 +96,15 @@ class McpServer:
             # A wish to stop that meets a failing task group is lost in it (anyio 4), so it is said
             # again, and looked for at each turn.
             self._awake.set()
-            self._retry.set()
+            self._pause.end()
             task.cancel()
             await asyncio.wait({task}, timeout=self.timing.stop * 2 + 1)
-        await asyncio.gather(*self._settling, return_exceptions=True)
+        await self._settler.close()
         self._set(ServerState.STOPPED)
 
     def retry(self) -> None:
         """Do not wait for the pause to end."""
-        self._retry.set()
+        self._pause.end()
 
     def offered(self, definition: Definition) -> Definition | None:
         """What it offers now that is described exactly so; None if it does not."""
@@ -141,35 +142,13 @@ class McpServer:
             self._calls -= 1
 
     async def settle(self, connection: Connection, first: Awaitable[None] | None = None) -> None:
-        """After a call was given up: make sure that the server has read so.
+        """After a call was given up; see `Settler.settle`."""
+        await self._settler.settle(connection, first)
 
-        One that does not answer a ping is stuck in what nobody wants any more, and is ended. This
-        goes on if whoever waits for it stops waiting.
-
-        Args:
-            connection: the session that the call was made in.
-            first: to be done before.
-        """
-        settling = asyncio.ensure_future(self._settle(connection, first))
-        self._settling.add(settling)
-        settling.add_done_callback(self._settling.discard)
-        await asyncio.shield(settling)
-
-    async def _settle(self, connection: Connection, first: Awaitable[None] | None) -> None:
-        if first is not None:
-            await first
-        if self.words.end_on_cancel and self._calls <= 1:
-            self.lose(connection, "it was ended with the call that was cancelled")
-        else:
-            try:
-                async with asyncio.timeout(self.timing.cancel):
-                    await connection.ping()
-            except Exception:  # noqa: BLE001  # whatever it is, the server has not answered
-                self.lose(connection, "it did not answer after a call was cancelled")
-        if connection.transport.ended.is_set():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.timing.stop * 2 + self.timing.cancel):
-                    await connection.closed.wait()
+    @property
+    def calls(self) -> int:
+        """Calls under way, those that are given up included."""
+        return self._calls
 
     def lose(self, connection: Connection, why: str) -> None:
         """The session is of no use any more: take up another."""
@@ -207,16 +186,7 @@ class McpServer:
             self._tries += 1
             _log.warning("mcp.failed", name=self.name, reason=self.last_error, count=self.failures)
             self._set(ServerState.WAITING)
-            await self._pause(pause_after(self.failures, self.timing))
-
-    async def _pause(self, seconds: float) -> None:
-        """Wait before the next try; `retry` ends all but the shortest pause."""
-        shortest = min(seconds, self.timing.first_pause)
-        self._retry.clear()
-        await asyncio.sleep(shortest)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds - shortest):
-                await self._retry.wait()
+            await self._pause.wait(pause_after(self.failures, self.timing))
 
     async def _once(self) -> None:
         """One session, from its start to its end; why it ended stands in `last_error`."""

@@ -17,7 +17,7 @@ from homing_agent.mcp.status import ServerState
 from homing_agent.mcp.words import ServerWords
 from homing_agent.tool import MemoryNotebook
 from support.mcp_servers import killed_parent
-from support.mcp_servers.rig import a_context, running, scripted
+from support.mcp_servers.rig import QUICK, a_context, running, scripted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,6 +140,25 @@ async def test_cancelling_tells_the_server_which_call(tmp_path: Path) -> None:
         told, started = state.read_text().split()
         assert told == started
         assert rig.status("cancelled").state is ServerState.READY
+
+
+async def test_a_server_that_is_busy_with_another_call_is_not_ended(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    watch = Watch()
+    async with running(tmp_path, scripted("one_at_a_time", STATE=str(state))) as rig:
+        await rig.ready("one_at_a_time")
+        wanted = asyncio.create_task(rig.call("one_at_a_time", watch.context))
+        await watch.heard()
+        unwanted = asyncio.create_task(rig.call("one_at_a_time"))
+        await asyncio.wait({unwanted}, timeout=0.05)
+        unwanted.cancel()
+        # Longer than a ping may take: nothing tells the one call from the other from outside.
+        await asyncio.wait({unwanted}, timeout=QUICK.cancel * 2)
+        assert rig.status("one_at_a_time").state is ServerState.READY
+        state.touch()
+        assert (await wanted).content == "done"
+        await asyncio.wait({unwanted}, timeout=10)
+        assert unwanted.cancelled()
 
 
 async def test_a_server_can_be_ended_with_a_cancelled_call(tmp_path: Path) -> None:

@@ -242,6 +242,16 @@ def cancelled() -> None:
     serve(lambda: [ECHO], call)
 
 
+def one_at_a_time(request: Message) -> object:
+    """Reads nothing until somebody has written the file."""
+    token = request["params"]["_meta"]["progressToken"]
+    params = {"progressToken": token, "progress": 1}
+    out({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+    while not STATE.exists():
+        time.sleep(0.01)
+    return text("done")
+
+
 def first_line(said: str) -> None:
     sys.stdin.readline()
     sys.stdout.write(said)
@@ -329,6 +339,7 @@ MODES: dict[str, Callable[[], None]] = {
     "many_tools": lambda: serve(lambda: [tool(f"t{number}") for number in range(300)]),
     "stubborn": stubborn,
     "changing": changing,
+    "one_at_a_time": lambda: serve(lambda: [ECHO], one_at_a_time),
     "cancelled": cancelled,
     "task": task_server,
     "task_endless": task_server,
