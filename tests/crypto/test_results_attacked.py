@@ -54,6 +54,7 @@ def test_it_opens_if_nobody_meddles(tmp_path: Path) -> None:
 
 
 @pytest.mark.attack
+@pytest.mark.attack
 @given(st.integers(0, LENGTH - 1))
 def test_cut_off(at: int) -> None:
     error = refused(BLOB[:at])
@@ -62,6 +63,7 @@ def test_cut_off(at: int) -> None:
 
 
 @pytest.mark.attack
+@pytest.mark.attack
 @given(st.integers(0, LENGTH * 8 - 1))
 def test_one_bit_flipped(bit: int) -> None:
     changed = bytearray(BLOB)
@@ -69,6 +71,7 @@ def test_one_bit_flipped(bit: int) -> None:
     assert isinstance(refused(bytes(changed)), IntegrityError | InvalidDataError)
 
 
+@pytest.mark.attack
 @pytest.mark.attack
 @settings(max_examples=25)
 @given(st.binary(min_size=1, max_size=40))
@@ -86,6 +89,7 @@ def rearranged(*order: int) -> bytes:
 
 
 @pytest.mark.attack
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "order", [(1, 0, 2), (0, 2), (1, 2), (0, 0, 1, 2), (0, 1, 1, 2), (0, 1, 2, 2), (0, 1), (2,)]
 )
@@ -95,12 +99,14 @@ def test_chunks_moved_left_out_or_repeated(order: tuple[int, ...]) -> None:
 
 
 @pytest.mark.attack
+@pytest.mark.attack
 def test_the_letter_of_one_result_with_the_text_of_another() -> None:
     other = sealed(RESULT, FILES)
     at = 4 + int.from_bytes(other[:4])
     assert isinstance(refused(BLOB[:HEAD] + other[at:]), IntegrityError)
 
 
+@pytest.mark.attack
 @pytest.mark.attack
 def test_who_it_is_not_for_and_who_did_not_seal_it() -> None:
     assert isinstance(refused(BLOB, recipient=EVE), IntegrityError)
@@ -111,12 +117,14 @@ def test_who_it_is_not_for_and_who_did_not_seal_it() -> None:
 
 
 @pytest.mark.attack
+@pytest.mark.attack
 def test_the_result_of_another_job() -> None:
     assert isinstance(refused(BLOB, job=new_job_id()), IntegrityError)
     inside = encode_result(made("x", {}, new_job_id()))  # its letter says that it is ours
     assert isinstance(refused(sealed_archive(archived(inside))), IntegrityError)
 
 
+@pytest.mark.attack
 @pytest.mark.attack
 def test_one_that_lay_too_long() -> None:
     day = 86_400
@@ -136,11 +144,13 @@ def files_of(form: dict[str, object], *names: str, size: object = 3) -> None:
 
 
 @pytest.mark.attack
+@pytest.mark.attack
 @pytest.mark.parametrize("size", [2, 4, 0, -1, 1 << 62, 3.0, "3", None, True, 1e400])
 def test_a_manifest_that_lies_about_sizes(size: object) -> None:
     assert refused(lying(lambda form: files_of(form, "a", size=size), b"123")).what
 
 
+@pytest.mark.attack
 @pytest.mark.attack
 def test_a_manifest_that_lies_about_files() -> None:
     for blob in (
@@ -167,6 +177,7 @@ ODD: dict[str, object] = {
 }
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(("name", "value"), ODD.items())
 def test_a_manifest_with_an_odd_field(name: str, value: object) -> None:
     def change(form: dict[str, object]) -> None:
@@ -175,6 +186,7 @@ def test_a_manifest_with_an_odd_field(name: str, value: object) -> None:
     assert isinstance(refused(lying(change, b"123")), InvalidDataError)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "file",
     [
@@ -192,6 +204,7 @@ def test_a_manifest_with_an_odd_file(file: object) -> None:
     assert isinstance(refused(lying(change, b"123")), InvalidDataError)
 
 
+@pytest.mark.attack
 def test_a_manifest_without_a_field() -> None:
     for name in json.loads(encode_result(RESULT)):
 
@@ -201,6 +214,7 @@ def test_a_manifest_without_a_field() -> None:
         assert isinstance(refused(lying(change, b"123")), InvalidDataError)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "manifest",
     [b"", b"[]", b"null", b"{", b"\xff", b'{"v":1,"v":1}', b"[" * 100_000, b'{"v":NaN}'],
@@ -211,11 +225,13 @@ def test_a_manifest_that_is_no_object(manifest: bytes) -> None:
         decode_result(manifest)
 
 
+@pytest.mark.attack
 def test_an_archive_that_ends_before_its_manifest() -> None:
     for archive in (b"", b"\x00\x00", b"\x00\x00\x00\x09{}", b"\xff\xff\xff\xff" + bytes(99)):
         assert refused(sealed_archive(archive)).what
 
 
+@pytest.mark.attack
 @pytest.mark.attack
 def test_a_letter_that_lies() -> None:
     archive = archived(encode_result(made("x", {})))
@@ -262,6 +278,7 @@ HOSTILE = [
 
 
 @pytest.mark.attack
+@pytest.mark.attack
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_a_file_name_that_is_not_plain(name: str) -> None:
     assert not plain_name(name)
@@ -284,12 +301,14 @@ def test_whatever_is_accepted_stays_in_its_folder(name: str) -> None:
         assert ResultFile(name, "", 0).name.isprintable()
 
 
+@pytest.mark.attack
 @given(st.binary(max_size=3000))
 def test_noise_is_refused(noise: bytes) -> None:
     assert refused(noise).what
     assert refused(BLOB[:4] + noise).what
 
 
+@pytest.mark.attack
 def test_after_an_error_it_is_over(tmp_path: Path) -> None:
     with pytest.raises(IntegrityError) as first:
         opened(rearranged(1, 0, 2), tmp_path)

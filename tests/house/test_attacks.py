@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs" / "attacks.md"
 MARK = re.compile(r"pytest\.mark\.attack(?:\((\d+)\))?")
-NUMBERED = range(1, 27)
+NUMBERED = range(1, 33)
 """The attacks that have to be tried, whatever else is."""
 
 

@@ -318,6 +318,7 @@ async def test_what_a_taken_over_worker_says_is_checked(data: bytes) -> None:
         decode_task(data)
 
 
+@pytest.mark.attack
 async def test_what_a_taken_over_worker_says_cannot_reach_a_terminal() -> None:
     chunk = ["a\x1b[31m\0b", "row", 1, "x\u202ey\n"]
     fields = {"number": 1, "status": "failed", "problem": "\x1b]0;x\n", "sha256": "", "pages": 0}

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from homing_client.jobs.node import SealedPiece, Told
     from homing_core.ids import JobId
 
-pytestmark = pytest.mark.attack
-
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobWorld:
@@ -44,6 +42,7 @@ async def problem(phone: Phone, job: JobId) -> HomingError:
     return caught.value
 
 
+@pytest.mark.attack
 async def test_numbers_that_skip_or_repeat_are_noticed(world: JobWorld) -> None:
     node = world.node()
     async with world.process() as phone:
@@ -56,6 +55,7 @@ async def test_numbers_that_skip_or_repeat_are_noticed(world: JobWorld) -> None:
         assert phone.parts.book.get(job).last_seq == 1
 
 
+@pytest.mark.attack
 async def test_events_without_end_neither_fill_the_book_nor_hold_up_an_end(
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +85,7 @@ async def test_events_without_end_neither_fill_the_book_nor_hold_up_an_end(
     assert sum(path.stat().st_size for path in world.folder.glob("jobs.db*")) < 2 << 20
 
 
+@pytest.mark.attack
 async def test_a_flipped_bit_is_fetched_again(world: JobWorld) -> None:
     node = world.node()
     flips = iter([True])
@@ -104,6 +105,7 @@ async def test_a_flipped_bit_is_fetched_again(world: JobWorld) -> None:
     assert node.offsets == [0, 0]
 
 
+@pytest.mark.attack
 async def test_what_always_arrives_damaged_ends_with_a_clear_error(world: JobWorld) -> None:
     node = world.node()
     node.pieces = lambda piece: replace(piece, data=bytes(len(piece.data)))
@@ -118,6 +120,7 @@ async def test_what_always_arrives_damaged_ends_with_a_clear_error(world: JobWor
     assert node.jobs[job].acked == []
 
 
+@pytest.mark.attack
 async def test_a_download_that_is_cut_goes_on_where_it_was(world: JobWorld) -> None:
     node = world.node()
 
@@ -138,6 +141,7 @@ async def test_a_download_that_is_cut_goes_on_where_it_was(world: JobWorld) -> N
     assert node.offsets == [0, 4096]
 
 
+@pytest.mark.attack
 async def test_another_jobs_result_is_not_taken_for_this_one(world: JobWorld) -> None:
     node = world.node()
     async with world.process() as phone:
@@ -154,6 +158,7 @@ async def test_another_jobs_result_is_not_taken_for_this_one(world: JobWorld) ->
         assert isinstance(await problem(phone, third), IntegrityError)
 
 
+@pytest.mark.attack
 async def test_a_result_sealed_by_a_stranger_is_refused(world: JobWorld) -> None:
     node, stranger = world.node(), throwaway_identity()
     async with world.process() as phone:
@@ -164,6 +169,7 @@ async def test_a_result_sealed_by_a_stranger_is_refused(world: JobWorld) -> None
         assert "does not vouch" in (await problem(phone, job)).what
 
 
+@pytest.mark.attack
 async def test_a_result_that_says_to_be_huge_is_not_fetched(
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +188,7 @@ async def test_a_result_that_says_to_be_huge_is_not_fetched(
     assert node.offsets == []
 
 
+@pytest.mark.attack
 async def test_a_result_longer_than_was_said_fills_no_disk(world: JobWorld) -> None:
     node = world.node()
     node.pieces = lambda piece: replace(piece, data=piece.data * 50)
@@ -192,6 +199,7 @@ async def test_a_result_longer_than_was_said_fills_no_disk(world: JobWorld) -> N
         assert not list(world.folder.rglob("job-*"))
 
 
+@pytest.mark.attack
 async def test_a_node_that_never_ends_a_job_but_says_it_has_is_not_asked_in_a_circle(
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +218,7 @@ async def test_a_node_that_never_ends_a_job_but_says_it_has_is_not_asked_in_a_ci
         assert phone.nodes.opened - opened <= 1
 
 
+@pytest.mark.attack
 async def test_a_peer_cannot_make_itself_home_or_its_words_trusted(world: JobWorld) -> None:
     """What the phone's own record says of a node counts, not what the node claims of its tools."""
     world.node(replace(tool(), place=Place.HOME, node="ab" * 32), name="friend", place=Place.PEER)
@@ -223,6 +232,7 @@ async def test_a_peer_cannot_make_itself_home_or_its_words_trusted(world: JobWor
         assert spec.output_trust.value == "untrusted"
 
 
+@pytest.mark.attack
 async def test_file_names_with_paths_are_refused_whole(
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
