@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from homing_agent.runtime.cli import INTERRUPTED, print_json
 from homing_agent.runtime.job_words import STATE_WORDS, job_beginning, short_job
-from homing_core.errors import ConflictError, InternalError, NotFoundError, RefusedError
+from homing_core.errors import (
+    ConflictError,
+    HomingError,
+    InternalError,
+    NotFoundError,
+    RefusedError,
+)
 from homing_core.jobs import JobEvent, JobState
+from homing_core.labels import clean_label
 
 from homing_client.attach import attached_channel
 from homing_client.cli.console import aside, printable
@@ -26,6 +34,8 @@ if TYPE_CHECKING:
 
 _TRIES = 3
 """Times that the resident process may go away meanwhile; it is started again."""
+_MOST_REASON = 300
+"""Characters of a reason; all of it is in the result."""
 _EXIT = {JobState.SUCCEEDED: 0, JobState.FAILED: 1, JobState.CANCELLED: 1}
 
 
@@ -63,6 +73,7 @@ class Watch:
         self._text = text
         self._as_json = as_json
         self._after = 0
+        self._state: JobState | None = None
         self._job: PhoneJob | None = None
         self._show: JobShow | None = None
 
@@ -104,13 +115,18 @@ class Watch:
             self._show.show(_first(job))
         async with contextlib.aclosing(calls.watch(job.id, self._after)) as events:
             async for event in events:
-                self._after = event.seq
+                self._after, self._state = event.seq, event.state
                 unknown = event.state is JobState.UNKNOWN_EFFECT and event.seq >= job.last_seq
                 if self._as_json or not unknown:
                     self._say(job, event)
                 if unknown:  # it goes on when a person has said what they know
                     break
-        return self._end(named_job(await calls.list(refresh=False), job.id))
+        job = named_job(await calls.list(refresh=True), job.id)
+        if self._state is not None and self._state.final:  # the node's own word, if it was seen
+            job = replace(job, state=self._state)
+        if job.state is JobState.FAILED:
+            job = await _with_reason(calls, job)
+        return self._end(job)
 
     def _say(self, job: PhoneJob, event: JobEvent) -> None:
         if self._as_json:
@@ -140,6 +156,18 @@ class Watch:
                 return printable(f"{line} Say what you know: {command(f'jobs settle {number}')}")
             case _:
                 return printable(f"{line}{f': {why}' if why else ''}")
+
+
+async def _with_reason(calls: PhoneJobsCalls, job: PhoneJob) -> PhoneJob:
+    """Why it failed, which may have to be fetched."""
+    if job.error is not None:
+        return job
+    try:
+        found = await calls.result(job.id)
+    except HomingError as error:
+        known = job.note and not isinstance(error, RefusedError)
+        return job if known else replace(job, error=error)
+    return replace(job, note=clean_label(found.content, _MOST_REASON, job.note))
 
 
 def _first(job: PhoneJob) -> JobEvent:
