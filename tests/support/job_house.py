@@ -11,11 +11,11 @@ from homing_agent.tool import ToolOutput
 from homing_core.access import DeviceRole, Limits, Scope
 from homing_core.approvals import ApprovalStatement, Verdict
 from homing_core.clock import SystemClock
+from homing_core.errors import UnavailableError
 from homing_core.ids import new_approval_id, new_job_id, new_request_id, new_tool_call_id
 from homing_core.jobs import JobSpec, JobState
 from homing_core.provenance import Sensitivity
 from homing_core.tools import EffectClass, Place, ToolCall, ToolSpec
-from homing_core.errors import UnavailableError
 from homing_crypto.approvals import sign_approval
 from homing_crypto.chunks import CHUNK_BYTES, ChunkOpener
 from homing_crypto.result_form import decode_result
@@ -111,9 +111,20 @@ class Mortal:
         self.dead = False
 
     def __getattr__(self, name: str) -> object:
-        if self.dead and name != "close":
-            raise UnavailableError("killed")  # noqa: EM101  # nobody reads it
-        return getattr(self._store, name)
+        method = getattr(self._store, name)
+
+        def called(*given: object, **named: object) -> object:
+            if self.fails(name):
+                msg = "the disk is full"
+                raise UnavailableError(msg)
+            return method(*given, **named)
+
+        return called
+
+    def fails(self, name: str) -> bool:
+        """Whether a call of this method gets nowhere."""
+        del name
+        return self.dead
 
     def close(self) -> None:
         """The store outlives the daemon."""

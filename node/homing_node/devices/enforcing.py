@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
-from homing_core.errors import HomingError
+from homing_core.errors import HomingError, NotFoundError
 from homing_core.ids import GenerationId
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Enforcement:
         for reason in self._admission.reasons(known):
             _log.info("generation.not_allowed", device=reason.account, code=reason.error.code.value)
             if reason.id:
-                self._generations.fail(reason.account, GenerationId(reason.id), reason.error)
+                with contextlib.suppress(NotFoundError):  # a job's own: its ticket ends it
+                    self._generations.fail(reason.account, GenerationId(reason.id), reason.error)
             else:
                 await self._work.end(reason.account, reason.error)

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
 import logging
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -187,12 +185,14 @@ def _launched(url: str, executor: str) -> None:
     logger.setLevel(logging.CRITICAL)
     from dbos import DBOS, DBOSConfig  # noqa: PLC0415  # heavy, and only where jobs run
 
+    from homing_node.jobs.dbos_json import json_serializer  # noqa: PLC0415  # as above
+
     config: DBOSConfig = {
         "name": "homing-node",
         "system_database_url": url,
         "application_version": APPLICATION_VERSION,
         "executor_id": executor,
-        "serializer": _json_serializer(),
+        "serializer": json_serializer(),
         "log_level": "CRITICAL",
         "dbos_system_schema": _SCHEMA,
     }
@@ -241,31 +241,3 @@ def _workflow() -> Callable[[str, str, int], Coroutine[Any, Any, None]]:
             await owner.run(JobKey(DeviceId(account), JobId(job)), attempt)
 
     return attempt_job
-
-
-def _json_serializer() -> Any:  # noqa: ANN401  # a subclass of what is imported here
-    from dbos import Serializer  # noqa: PLC0415  # heavy, and only where jobs run
-
-    class JsonSerializer(Serializer):
-        """Ids and numbers as JSON: nothing that is read back can run."""
-
-        def serialize(self, data: Any) -> str:  # noqa: ANN401  # as its base
-            return json.dumps(data, default=_plain)
-
-        def deserialize(cls, serialized_data: str) -> Any:  # noqa: ANN401, N805  # as its base
-            return json.loads(serialized_data)
-
-        def name(self) -> str:
-            return "homing_json"
-
-    return JsonSerializer()
-
-
-def _plain(value: object) -> str:
-    """An error's type, and nothing of its text."""
-    return type(value).__name__
-
-
-def loaded() -> bool:
-    """Whether DBOS has been imported into this process."""
-    return "dbos" in sys.modules

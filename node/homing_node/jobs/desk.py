@@ -26,6 +26,7 @@ from homing_node.jobs.closing import recipient_of
 from homing_node.jobs.consenting import OWN_STEP, new_question
 from homing_node.jobs.console_desk import ConsoleDesk
 from homing_node.jobs.forms import Payload, digest_of, encode_payload
+from homing_node.jobs.outputs import is_a
 from homing_node.jobs.ports import Piece
 from homing_node.jobs.sealed import JobCipher, new_data_key
 from homing_node.jobs.store import JobKey, JobRow, NewJob
@@ -338,7 +339,7 @@ def _preview(tool: Tool, arguments: JsonObject) -> str:
     except Exception as error:
         msg = f"the tool {tool.spec.name} cannot make anything of these arguments"
         raise InvalidDataError(msg, "Tell whoever made it.") from error
-    return preview[:_PREVIEW_CHARS] if isinstance(preview, str) else ""
+    return preview[:_PREVIEW_CHARS] if is_a(preview, str) else ""
 
 
 def _asking(key: JobKey, spec: JobSpec) -> JobRow:

@@ -13,6 +13,7 @@ from homing_core.errors import HomingError, InvalidDataError, UsageError
 from homing_core.jobs import JobProgress, JobState
 from homing_core.labels import clean_label
 
+from homing_node.jobs.outputs import is_a
 from homing_node.jobs.store import Entry, LostJobError
 
 if TYPE_CHECKING:
@@ -185,8 +186,7 @@ def tidy_progress(progress: JobProgress) -> JobProgress | None:
     numbers = (progress.done, progress.total)
     if not all(type(number) in {int, float} and math.isfinite(number) for number in numbers):
         return None
-    words = (progress.unit, progress.note)
-    if not all(isinstance(word, str) for word in words):
+    if not all(is_a(word, str) for word in (progress.unit, progress.note)):
         return None
     return replace(
         progress,

@@ -119,15 +119,20 @@ def _length(seconds: float) -> str:
 
 
 def _typed(output: ToolOutput) -> bool:
-    texts = (output.content, output.say, output.source)
+    """Whether its fields are what they should be: nothing has checked a tool of somebody else's."""
     return (
-        all(isinstance(text, str) for text in texts)
-        and (output.trust is None or isinstance(output.trust, Trust))
-        and isinstance(output.sensitivity, Sensitivity)
-        and isinstance(output.is_error, bool)
-        and isinstance(output.files, tuple)
-        and all(isinstance(file, OutputFile) for file in output.files)
+        all(is_a(text, str) for text in (output.content, output.say, output.source))
+        and is_a(output.trust, Trust, type(None))
+        and is_a(output.sensitivity, Sensitivity)
+        and is_a(output.is_error, bool)
+        and is_a(output.files, tuple)
+        and all(is_a(file, OutputFile) for file in output.files)
     )
+
+
+def is_a(value: object, *kinds: type) -> bool:
+    """Whether a value is what its annotation says."""
+    return isinstance(value, kinds)
 
 
 def _checked(file: OutputFile, folder: Path) -> tuple[Path, int]:

@@ -146,7 +146,15 @@ def composite(step: int = 2) -> ScriptedTool:
         asked_as = new_approval_id()
         answer = await context.consent.ask(
             ConsentQuestion(
-                asked_as, context.request_id, step, inner.spec, call, "why", "what", False, 0
+                asked_as,
+                context.request_id,
+                step,
+                inner.spec,
+                call,
+                "why",
+                "what",
+                may_remember=False,
+                expires_at=0,
             )
         )
         assert answer.approval_id == asked_as
@@ -198,7 +206,7 @@ async def test_a_tool_that_swallows_the_end_of_its_attempt_parks_all_the_same(
     async def does(arguments: JsonObject, context: ToolContext) -> ToolOutput:
         try:
             return await context.offered[0].run(arguments, context)
-        except BaseException:
+        except BaseException:  # noqa: BLE001  # the worst that a tool can do
             return ToolOutput("did it anyway")
 
     outer, inner = ScriptedTool(tool_spec("outer"), does), ScriptedTool(OTHER)

@@ -124,7 +124,8 @@ async def test_killed_behind_an_effect_its_outcome_is_not_lost(tmp_path: Path) -
         def finish(self, fence: Fence, ending: Ending) -> JobRow:
             del fence, ending
             reached.set()
-            raise UnavailableError("the disk is full")  # noqa: EM101  # nobody reads it
+            msg = "the disk is full"
+            raise UnavailableError(msg)
 
     async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
         assert context.folder is not None
@@ -159,7 +160,8 @@ async def test_a_tool_in_doubt_about_something_within_it_is_told_what_a_person_s
     async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
         said = context.notebook.get("settled")
         if said is None:
-            raise UnknownOutcomeError("the lamp may be on")  # noqa: EM101  # as a tool writes it
+            msg = "the lamp may be on"
+            raise UnknownOutcomeError(msg)
         heard.append(said)
         await context.notebook.put("settled", None)
         return ToolOutput("went on")
