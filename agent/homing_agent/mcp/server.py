@@ -55,6 +55,7 @@ class McpServer:
     ) -> None:
         """Nothing is started before `start`."""
         self.config = config
+        self.name = config.name
         self.words = words
         self.timing = surroundings.timing
         self.state = ServerState.STOPPED
@@ -75,11 +76,6 @@ class McpServer:
         self._calls = 0
         self._tries = 0
         self._settler = Settler(self)
-
-    @property
-    def name(self) -> str:
-        """What the configuration calls it."""
-        return self.config.name
 
     def start(self) -> None:
         """Bring it up in the background; harmless if it is."""
@@ -126,8 +122,7 @@ class McpServer:
                     if connection is not None and not connection.transport.ended.is_set():
                         return connection
                     await self._news.wait()
-        why = self.last_error or "it is not up"
-        msg = f"the MCP server {self.name} is not there: {why}"
+        msg = f"the MCP server {self.name} is not there: {self.last_error or 'it is not up'}"
         raise UnavailableError(msg, "Look at it with: homing-node tools")
 
     @contextlib.contextmanager
@@ -174,8 +169,7 @@ class McpServer:
             try:
                 await self._once()
             except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task is None or task.cancelling():
+                if (task := asyncio.current_task()) is None or task.cancelling():
                     raise
                 self.last_error = "its session broke"  # a cancel scope of the SDK's leaked
             if not self._wished:
