@@ -177,7 +177,12 @@ async def job_parts(  # noqa: PLR0913  # each is a boundary of its own
         )
     )
     rights = JobRights(
-        desk, records.store, trust, lambda device: access.standing(device).limits, clock
+        desk,
+        records.store,
+        trust,
+        lambda device: access.standing(device).limits,
+        clock,
+        shared=shared,
     )
     try:
         yield JobParts(desk, scheduler, rights, records, scratch)

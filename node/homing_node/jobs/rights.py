@@ -85,17 +85,21 @@ class JobRights:
         store: whom the node knows.
         limits_of: as of `right_of`.
         clock: for leases and ends.
+        shared: whether other daemons have jobs there, of devices that only they know.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is a boundary of its own
         self,
         jobs: ConsoleJobs,
         kept: JobStore,
         store: TrustStore,
         limits_of: Callable[[PairedDevice], Limits],
         clock: Clock,
+        *,
+        shared: bool = False,
     ) -> None:
         """Keep where to look."""
+        self._shared = shared
         self._jobs = jobs
         self._kept = kept
         self._store = store
@@ -111,8 +115,11 @@ class JobRights:
 
     async def look(self) -> None:
         """Stop and forget what must not go on; call it also after a device was changed."""
+        known: dict[DeviceId, tuple[PairedDevice, ...] | None] = {}
         for row in await asyncio.to_thread(self._kept.unended):
-            await self._hold(row)
+            if row.key.account not in known:
+                known[row.key.account] = await self._keys(row.key.account)
+            await self._hold(row, known[row.key.account])
 
     async def look_at_all(self) -> None:
         """As `look`, and forget ended jobs too: before anything runs."""
@@ -122,7 +129,7 @@ class JobRights:
             last.update({row.key.account: row for row in rows})
             before = rows[-1].key.id
         for row in last.values():
-            if await self._right(row) is Right.FORGOTTEN:
+            if self._right(row, await self._keys(row.key.account)) is Right.FORGOTTEN:
                 await self._jobs.end_account(row.key.account)
         await self.look()
 
@@ -135,8 +142,8 @@ class JobRights:
             except Exception as error:  # noqa: BLE001  # the next look may do better
                 _log.error("jobs.look_failed", error_type=type(error).__name__)
 
-    async def _hold(self, row: JobRow) -> None:
-        right = await self._right(row)
+    async def _hold(self, row: JobRow, keys: tuple[PairedDevice, ...] | None) -> None:
+        right = self._right(row, keys)
         if right is Right.FORGOTTEN:
             _log.info("jobs.device_shut_out", device=row.key.account)
             await self._jobs.end_account(row.key.account)
@@ -144,9 +151,16 @@ class JobRights:
             _log.info("job.not_allowed_any_more", device=row.key.account, job=row.key.id)
             await self._jobs.cancel_any(row.key)
 
-    async def _right(self, row: JobRow) -> Right:
+    async def _keys(self, account: DeviceId) -> tuple[PairedDevice, ...] | None:
+        """Every key of an account; None if the store cannot say."""
         try:
-            keys = await asyncio.to_thread(self._store.keys, row.key.account)
+            return await asyncio.to_thread(self._store.keys, account)
         except HomingError:
+            return None
+
+    def _right(self, row: JobRow, keys: tuple[PairedDevice, ...] | None) -> Right:
+        if keys is None:
             return Right.GOES_ON  # new calls are refused by then; a busy disk ends nobody's work
+        if not keys and self._shared:
+            return Right.GOES_ON  # it is paired with another daemon, which looks after it
         return right_of(keys, row.tool, self._limits_of, self._clock.now())

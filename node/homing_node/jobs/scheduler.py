@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
-from homing_core.errors import HomingError, UnavailableError
+from homing_core.errors import HomingError, NotFoundError, UnavailableError
 from homing_core.jobs import JobState
 from homing_crypto.results import RESULT_LIFETIME_S
 
@@ -316,7 +316,11 @@ class Scheduler:
         if not self._place.shared:
             return
         for key, attempt in tuple(self._running.items()):
-            row = await self._records.call(self._store.get, key)
+            try:
+                row = await self._records.call(self._store.get, key)
+            except NotFoundError:  # its device was shut out at another daemon
+                attempt.tell(Why.DROPPED)
+                continue
             if row.attempt != attempt.row.attempt or row.state is not JobState.RUNNING:
                 attempt.tell(Why.LOST)
 
