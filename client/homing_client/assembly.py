@@ -192,7 +192,7 @@ def _jobs(
     stack.push_async_callback(jobs.close)
     homes.prepare(jobs.book.nodes.prepare)
     homes.follow(jobs.book.nodes.succeed)
-    keys.keep(jobs.book.keys)
+    keys.keep_while(jobs.book.awaits)
     return jobs
 
 

@@ -81,11 +81,14 @@ class PhoneKeys:
         self._book = book
         self._clock = clock
         self._changing = asyncio.Lock()
-        self._wanted: list[Callable[[], frozenset[DeviceId]]] = []
+        self._awaited: list[Callable[[], bool]] = []
 
-    def keep(self, wanted: Callable[[], frozenset[DeviceId]]) -> None:
-        """Ask this for earlier keys that something is still sealed for, before one is destroyed."""
-        self._wanted.append(wanted)
+    def keep_while(self, awaited: Callable[[], bool]) -> None:
+        """Destroy no earlier key while this says that something may still come sealed for one.
+
+        It must return at once; a key that is too old goes all the same.
+        """
+        self._awaited.append(awaited)
 
     @property
     def identities(self) -> tuple[DeviceIdentity, ...]:
@@ -158,8 +161,8 @@ class PhoneKeys:
     async def tidy(self) -> None:
         """Destroy the earlier keys that no node needs, and those that are too old."""
         async with self._changing:
-            wanted = frozenset(key for look in self._wanted for key in look())
-            for key in await asyncio.to_thread(self._not_needed, wanted):
+            awaited = any(look() for look in self._awaited)
+            for key in await asyncio.to_thread(self._not_needed, awaited=awaited):
                 await asyncio.to_thread(self._ring.retire, key)
                 _log.info("keys.destroyed", key=key)
 
@@ -182,16 +185,16 @@ class PhoneKeys:
     def _oldest(self) -> DeviceIdentity:
         return self._ring.identities[-1]
 
-    def _not_needed(self, wanted: frozenset[DeviceId]) -> list[DeviceId]:
+    def _not_needed(self, *, awaited: bool) -> list[DeviceId]:
         earlier = self._ring.earlier
         if not earlier:
             return []
-        needed = {node.known_as for node in self._book.nodes()} | wanted
+        needed = {node.known_as for node in self._book.nodes()}
         now = self._clock.now()
         return [
             key.identity.device_id
             for key in earlier
-            if key.identity.device_id not in needed or _too_old(key, now)
+            if (key.identity.device_id not in needed and not awaited) or _too_old(key, now)
         ]
 
     def _check_no_pairing(self) -> None:

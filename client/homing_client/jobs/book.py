@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from homing_core.generation import Failed
-    from homing_core.ids import DeviceId, RequestId
+    from homing_core.ids import RequestId
     from homing_core.jobs import JobEvent, JobResult
 
     from homing_client.jobs.entry import JobEntry
@@ -220,9 +220,9 @@ class JobBook:
         rows = self._rows("ended_at > 0 AND ended_at < ?", ended_before)
         return tuple(entry for entry in self._readable(rows) if entry.settled)
 
-    def keys(self) -> frozenset[DeviceId]:
-        """Keys of this phone for which results that are still to come may be sealed."""
-        return frozenset(entry.key for entry in self.unsettled() if not entry.delivered)
+    def awaits(self) -> bool:
+        """Whether a result may still come, sealed for a key that this phone had when it asked."""
+        return bool(self._rows("NOT fetched AND tried"))
 
     def _set(self, job: JobId, **columns: Value) -> None:
         names = ", ".join(f"{name} = ?" for name in columns)

@@ -16,6 +16,7 @@ from homing_core.access import DeviceRole, Limits
 from homing_core.clock import SystemClock
 from homing_core.errors import HomingError, NotFoundError, RefusedError, UnavailableError
 from homing_core.jobs import JobProgress, JobState
+from homing_core.provenance import Sensitivity
 from homing_core.tools import EffectClass, Place
 from homing_crypto.nodes import KnownNode
 from homing_crypto.testing import MemoryNodeBook, paired_device
@@ -214,6 +215,23 @@ async def test_a_tool_that_fails_says_why(world: JobWorld, tmp_path: Path) -> No
                     await phone.parts.desk.result(job.id)
                 said = caught.value.what
             assert said
+
+
+async def test_a_peer_runs_what_may_go_there(world: JobWorld, tmp_path: Path) -> None:
+    async with node_rig(tmp_path, tools=tools(EchoTool())) as rig:
+        let_in(rig, world, DeviceRole.GUEST)
+        async with phone_of(world, known(rig, Place.PEER)) as phone:
+            with pytest.raises(RefusedError, match="may not go to a peer"):
+                await phone.start("echo", text="a", allowed=True)
+            may = Sensitivity.TRUSTED_PEERS
+            with pytest.raises(RefusedError, match="consent"):
+                await phone.start("echo", text="a", sensitivity=may)
+            job = await phone.start("echo", text="a", sensitivity=may, allowed=True)
+            assert job.place is Place.PEER
+            entry = await phone.settled(job.id)
+            assert entry.delivered
+            assert entry.result is not None
+            assert entry.result.content == "echo: a"
 
 
 async def test_a_phone_that_is_not_paired_any_more_is_told(world: JobWorld, tmp_path: Path) -> None:
