@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from homing_core.errors import HomingError, UnavailableError
 from homing_core.provenance import Origin, Provenance, Sensitivity, Trust
@@ -18,6 +18,7 @@ from homing_core.tools import Place, ToolResult
 
 from homing_agent.events import ToolProgress, ToolStarted
 from homing_agent.execute import Executed, cut, failed
+from homing_agent.job_pace import JobPace
 from homing_agent.journal.base import EffectRecord, EffectState
 from homing_agent.ports import JobAsked
 from homing_agent.request import ToolStep
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from homing_core.ids import JobId
-    from homing_core.jobs import JobResult, JobState
+    from homing_core.jobs import JobEvent, JobResult
     from homing_core.tools import ToolCall, ToolSpec
 
     from homing_agent.events import AgentEvent
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
     from homing_agent.permission import Granted
     from homing_agent.policy.consent import Step
     from homing_agent.ports import HomeJob, HomeJobs
-
-_OFTEN_S: Final = 0.25
-_SELDOM_S: Final = 5.0
-_PACE: Final = 200
-"""Progress is shown every 200th part of the time that the job has taken so far, within these two:
-a person sees it move, and a job of a day fills no memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +157,16 @@ class HomeCalls:
         return for_model(asked, result, self._parts.limits.job_chars)
 
     async def _show(self, job: JobId, call: ToolCall, node_name: str) -> None:
-        clock = self._parts.clock
-        started = clock.monotonic()
-        last, state = 0.0, None
-        async with aclosing(self._jobs.follow(job)) as events:
-            async for event in events:
-                now = clock.monotonic()
-                pace = min(max((now - started) / _PACE, _OFTEN_S), _SELDOM_S)
-                if _is_news(event.state, state) or now - last >= pace:
-                    last, state = now, event.state
-                    self._emit(ToolProgress(call.id, job, node_name, event))
+        def show(event: JobEvent) -> None:
+            self._emit(ToolProgress(call.id, job, node_name, event))
+
+        paced = JobPace(show, self._parts.clock)
+        try:
+            async with aclosing(self._jobs.follow(job)) as events:
+                async for event in events:
+                    paced.see(event)
+        finally:
+            paced.close()
 
 
 def for_model(asked: JobAsked, result: JobResult, most_chars: int) -> Executed:
@@ -206,7 +201,3 @@ def trust_of(tool: ToolSpec, said: Trust) -> Trust:
     if tool.place is Place.PEER or tool.output_trust is Trust.UNTRUSTED:
         return Trust.UNTRUSTED
     return said
-
-
-def _is_news(state: JobState, before: JobState | None) -> bool:
-    return state.final or state is not before

@@ -122,5 +122,4 @@ def _spaced(unit: str) -> str:
 def _number(value: float) -> str:
     if value >= _MOST:
         return f"{value:.0e}"
-    whole = value >= _ROUND or value == int(value)
-    return f"{value:,.0f}" if whole else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= _ROUND else f"{value:.1f}".removesuffix(".0")
