@@ -169,7 +169,7 @@ class JobShow:
         if self._state is not JobState.RUNNING:
             asked = [Text(printable(self.question))] if self.question else []
             return Group(*lines, *asked)
-        numbers = _quiet(" · ".join(self._numbers()))
+        numbers = _quiet(" · ".join(self._numbers()) or STATE_WORDS[self._state])
         known = self._progress.total > 0
         bar = ProgressBar(
             total=self._progress.total if known else None,

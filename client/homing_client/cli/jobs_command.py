@@ -192,5 +192,7 @@ async def _cancel(setup: Setup, text: str, *, as_json: bool) -> None:
         aside(f"Cancelled: {job.tool.name} at {job.node_name}.")
     elif job.state.final:
         aside(f"It had ended before: {job.tool.name} at {job.node_name}: {state_text(job)}.")
-    else:
+    elif job.error is not None:
         aside(f"{job.tool.name} will be ended as soon as {job.node_name} can be reached.")
+    else:
+        aside(f"{job.tool.name} at {job.node_name} is being stopped.")
