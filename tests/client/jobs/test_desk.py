@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import sqlite3
 from contextlib import aclosing
 from dataclasses import replace
@@ -33,7 +34,7 @@ from homing_crypto.testing import throwaway_identity
 from support.job_world import WAIT_S, JobWorld, Phone, tool
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Generator
     from pathlib import Path
 
     from homing_client.jobs.testing import FakeJobNode
@@ -526,13 +527,23 @@ async def test_one_damaged_entry_does_not_hold_up_the_rest(world: JobWorld) -> N
         assert isinstance(await refused(phone.parts.desk.result(bad)), NotFoundError)
 
 
+@contextlib.contextmanager
+def limited_files(most: int) -> Generator[None]:
+    """No file of this process may grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 async def test_a_full_disk_is_said_and_nothing_is_sent(world: JobWorld) -> None:
     node = world.node()
     async with world.process() as phone:
         await phone.parts.desk.tools()
-        book = phone.parts.book
-        book._file._db.execute("PRAGMA max_page_count = 1")  # noqa: SLF001  # as a full disk does
-        error = await refused(phone.start(folder="x" * 100_000))
+        with limited_files(50_000):
+            error = await refused(phone.start(folder="x" * 100_000))
         assert isinstance(error, UnavailableError)
         assert "job book" in error.what
     assert node.runs == []

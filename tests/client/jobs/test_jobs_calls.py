@@ -19,7 +19,7 @@ from homing_crypto.rpc_errors import status_parts
 from homing_proto.codec.jobs import encode_job_status
 from homing_proto.codec.tools import encode_tool_spec
 from homing_proto.v1 import job_pb2 as wire
-from homing_proto.v1 import job_pb2_grpc, node_pb2, node_pb2_grpc
+from homing_proto.v1 import job_pb2_grpc, node_pb2, node_pb2_grpc, tool_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 from support.job_world import WAIT_S, tool
@@ -52,9 +52,11 @@ class Answers(job_pb2_grpc.JobsServiceServicer, node_pb2_grpc.ToolsServiceServic
             JobStatus(JOB, "summarise", JobState.RUNNING, 1.0, 1)
         )
     )
-    events: list[wire.JobEvent] = field(default_factory=list)
-    pieces: list[wire.DownloadResultResponse] = field(default_factory=list)
-    tools: list[Any] = field(default_factory=list)
+    events: list[wire.JobEvent] = field(default_factory=list[wire.JobEvent])
+    pieces: list[wire.DownloadResultResponse] = field(
+        default_factory=list[wire.DownloadResultResponse]
+    )
+    tools: list[tool_pb2.ToolSpec] = field(default_factory=list[tool_pb2.ToolSpec])
     error: HomingError | None = None
     asked: Any = None
 
