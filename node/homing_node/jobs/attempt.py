@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from homing_agent.runtime.logs import get_logger
@@ -16,6 +15,7 @@ from homing_core.errors import HomingError, InternalError, UnavailableError
 from homing_core.jobs import JobState
 
 from homing_node.jobs import rules
+from homing_node.jobs.attempt_parts import folder_of
 from homing_node.jobs.closing import End, error_result
 from homing_node.jobs.consenting import OWN_STEP, JobConsent, OfferedTool
 from homing_node.jobs.forms import decode_outcome, encode_outcome
@@ -29,51 +29,16 @@ from homing_node.jobs.supervised import Supervisor, Why
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from homing_core.clock import Clock
     from homing_core.jobs import JobProgress, JobResult
 
-    from homing_node.jobs.closing import Closer
-    from homing_node.jobs.opening import Opened, Opener
-    from homing_node.jobs.ports import Brains
-    from homing_node.jobs.records import Records
-    from homing_node.jobs.section import JobsSection
+    from homing_node.jobs.attempt_parts import AttemptParts
+    from homing_node.jobs.opening import Opened
     from homing_node.jobs.store import JobRow, Question
     from homing_node.jobs.supervised import Given
 
-STOP_S: Final = 10.0
-"""How long a tool that was cancelled may take to stop, in seconds."""
-GRACE_S: Final = 2.0
-"""How long a tool may go on when the node is told to stop, before it is cancelled."""
 _DAY_S: Final = 86_400.0
 
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptParts:
-    """What attempts are made with.
-
-    Attributes:
-        records: where jobs are kept.
-        opener: looks up what an attempt needs.
-        closer: ends jobs.
-        brains: the node's models.
-        section: `[jobs]` of the configuration.
-        clock: for events and ends.
-        folder: where each job has a folder of its own while it runs.
-        stop_s: as `STOP_S`.
-        grace_s: as `GRACE_S`.
-    """
-
-    records: Records
-    opener: Opener
-    closer: Closer
-    brains: Brains
-    section: JobsSection
-    clock: Clock
-    folder: Path
-    stop_s: float = STOP_S
-    grace_s: float = GRACE_S
 
 
 class Attempt:
@@ -293,11 +258,6 @@ class Attempt:
 
     def _clean(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def folder_of(folder: Path, row: JobRow) -> Path:
-    """Where a job has its files while it runs."""
-    return folder / f"{row.key.account[:16]}-{row.key.id}"
 
 
 def _recordable(row: JobRow, result: JobResult) -> bytes:

@@ -14,16 +14,18 @@ from homing_agent.runtime.logs import get_logger
 from homing_core.errors import HomingError, UnavailableError
 from homing_crypto.private_files import ensure_folder
 
-from homing_node.jobs.attempt import GRACE_S, STOP_S, AttemptParts, folder_of
+from homing_node.jobs.attempt_parts import GRACE_S, STOP_S, AttemptParts, folder_of
 from homing_node.jobs.closing import Closer
 from homing_node.jobs.dbos_workflows import DbosWorkflows
-from homing_node.jobs.desk import DeskParts, JobDesk
+from homing_node.jobs.desk import JobDesk
 from homing_node.jobs.opening import Opener
+from homing_node.jobs.place import Place
 from homing_node.jobs.records import Records
 from homing_node.jobs.rights import JobRights
-from homing_node.jobs.scheduler import Place, Scheduler
+from homing_node.jobs.scheduler import Scheduler
 from homing_node.jobs.sql_engine import JOBS_FILE
 from homing_node.jobs.sql_store import SqlJobStore
+from homing_node.jobs.submitting import DeskParts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -10,25 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
-from homing_core.errors import HomingError, NotFoundError, UnavailableError
+from homing_core.errors import HomingError
 from homing_core.jobs import JobState
-from homing_crypto.results import RESULT_LIFETIME_S
 
 from homing_node.jobs.attempt import Attempt
 from homing_node.jobs.closing import End, error_result
 from homing_node.jobs.picking import next_job
 from homing_node.jobs.store import Entry, LostJobError
 from homing_node.jobs.supervised import Why
+from homing_node.jobs.tending import Tender
 
 if TYPE_CHECKING:
     from homing_core.ids import DeviceId
 
-    from homing_node.jobs.attempt import AttemptParts
+    from homing_node.jobs.attempt_parts import AttemptParts
     from homing_node.jobs.opening import Access
+    from homing_node.jobs.place import Place
     from homing_node.jobs.store import JobKey, JobRow
     from homing_node.jobs.workflows import Workflows
 
@@ -43,24 +44,9 @@ _LOOK_S: Final = 30.0
 _HELD_S: Final = 15.0
 """For how long a job that cannot run just now is passed over."""
 _RETRY_S: Final = 5.0
-_HOUSEKEEPING_S: Final = 3600.0
-_DAY_S: Final = 86_400.0
 _SLACK_S: Final = 5.0
 
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which daemon this is.
-
-    Attributes:
-        runner: its name in the job store, the same after each restart.
-        shared: whether other daemons may have the same store.
-    """
-
-    runner: str
-    shared: bool
 
 
 class Scheduler:
@@ -91,7 +77,7 @@ class Scheduler:
         self._stale = True
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._kept_house_at = -_HOUSEKEEPING_S
+        self._tender = Tender(parts, workflows, place, self._running, self._again)
         self.trouble = ""
         """Why no job can begin just now, for a person; empty if none stands in the way."""
 
@@ -106,6 +92,11 @@ class Scheduler:
         if row.state is JobState.QUEUED:
             self._queue[row.key] = row
             self._held.pop(row.key, None)
+        self._wake.set()
+
+    def _again(self, row: JobRow) -> None:
+        """Nobody runs it: it has its turn once more."""
+        self._queue.setdefault(row.key, row)
         self._wake.set()
 
     async def cancel(self, row: JobRow) -> JobRow:
@@ -174,14 +165,8 @@ class Scheduler:
         return key in self._running
 
     async def beat(self) -> None:
-        """Say that this daemon is alive, and look after jobs that nobody runs."""
-        for work in (self._renew, self._take_over, self._expire, self._keep_house):
-            try:
-                await work()
-            except HomingError as error:
-                _log.warning("jobs.beat_failed", reason=error.what)
-            except Exception as error:  # noqa: BLE001  # the next beat may do better
-                _log.error("jobs.beat_failed", exc_info=error)
+        """Look after jobs; see `Tender.beat`."""
+        await self._tender.beat()
 
     # By itself
 
@@ -298,69 +283,5 @@ class Scheduler:
         """Beat, for ever."""
         pause = min(self._parts.section.lease_seconds / _BEATS, _MOST_BEAT_S)
         while True:
-            await self.beat()
+            await self._tender.beat()
             await asyncio.sleep(pause)
-
-    async def _renew(self) -> None:
-        if not self._running:
-            return
-        wanted = await self._records.call(
-            self._store.renew,
-            self._place.runner,
-            self._parts.clock.now(),
-            self._parts.section.lease_seconds,
-        )
-        for key in wanted:
-            if (attempt := self._running.get(key)) is not None:
-                attempt.tell(Why.CANCELLED)
-        if not self._place.shared:
-            return
-        for key, attempt in tuple(self._running.items()):
-            try:
-                row = await self._records.call(self._store.get, key)
-            except NotFoundError:  # its device was shut out at another daemon
-                attempt.tell(Why.DROPPED)
-                continue
-            if row.attempt != attempt.row.attempt or row.state is not JobState.RUNNING:
-                attempt.tell(Why.LOST)
-
-    async def _take_over(self) -> None:
-        """Jobs of this daemon that it does not run, and of others whose lease is over."""
-        lost = await self._records.call(
-            self._store.lost, self._parts.clock.now(), self._place.runner
-        )
-        for row in lost:
-            if row.key in self._running:
-                continue
-            if row.cancel_wanted:
-                with contextlib.suppress(LostJobError):
-                    await self._parts.closer.end(row, End(JobState.CANCELLED, "cancelled"))
-            else:
-                self._queue.setdefault(row.key, row)
-                self._wake.set()
-
-    async def _expire(self) -> None:
-        """Nobody has answered: the job ends as refused."""
-        now = self._parts.clock.now()
-        for question in await self._records.call(self._store.questions):
-            if now < question.expires_at:
-                continue
-            row = await self._records.call(self._store.get, question.key)
-            if row.state is not JobState.WAITING_APPROVAL:
-                continue
-            msg = "nobody answered in time whether this may be done"
-            error = UnavailableError(msg, "Hand the job in again.")
-            with contextlib.suppress(LostJobError):
-                await self._parts.closer.refuse(row, error, "refused: nobody answered in time")
-
-    async def _keep_house(self) -> None:
-        """Forget what ended long ago."""
-        now = self._parts.clock.monotonic()
-        if now - self._kept_house_at < _HOUSEKEEPING_S:
-            return
-        self._kept_house_at = now
-        wall = self._parts.clock.now()
-        before = wall - self._parts.section.keep_days * _DAY_S
-        unopenable = wall - RESULT_LIFETIME_S
-        await self._records.call(self._store.prune, before, max(before, unopenable))
-        await self._workflows.tidy(self._parts.clock.now() - _DAY_S)
