@@ -7,22 +7,16 @@ checks every field.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from homing_agent.ports import JobAsked
 from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
 from homing_core.errors import HomingError, IntegrityError
 from homing_core.generation import Failed
-from homing_core.ids import (
-    ToolCallId,
-    parse_approval_id,
-    parse_device_id,
-    parse_request_id,
-)
+from homing_core.ids import ToolCallId, parse_approval_id, parse_device_id, parse_request_id
 from homing_core.jobs import JobProgress
 from homing_core.provenance import Sensitivity, Trust
+from homing_core.strict_json import Fields, read_json
 from homing_core.tools import EffectClass, Place, ToolCall, ToolSpec, Topic
 
 if TYPE_CHECKING:
@@ -30,8 +24,9 @@ if TYPE_CHECKING:
 
     from homing_core.canonical import JsonObject, JsonValue
 
-E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
+_MOST = 1 << 20
+_WHAT = "an entry of the job book"
 
 
 def dump(value: JsonValue) -> str:
@@ -39,10 +34,10 @@ def dump(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-def load(text: str, read: Callable[[Fields], V]) -> V:
-    """Read an object back; raises `IntegrityError`."""
+def load(text: str, read: Callable[[JsonValue], V]) -> V:
+    """Read something back; raises `IntegrityError`."""
     try:
-        return read(Fields(cast("JsonValue", json.loads(text))))
+        return read(read_json(text.encode(), _WHAT))
     except (ValueError, TypeError, RecursionError, HomingError) as error:
         raise unreadable() from error
 
@@ -51,78 +46,6 @@ def unreadable() -> IntegrityError:
     """The error of a damaged entry."""
     msg = "an entry of the job book is damaged"
     return IntegrityError(msg, "Remove it with: homing jobs forget JOB, and ask again.")
-
-
-class Fields:
-    """A JSON object whose fields are read strictly; anything else raises `IntegrityError`."""
-
-    def __init__(self, value: JsonValue) -> None:
-        """Take an object."""
-        if not isinstance(value, Mapping):
-            raise unreadable()
-        self._fields = value
-
-    def text(self, name: str) -> str:
-        """A text."""
-        return self._kind(name, str)
-
-    def flag(self, name: str) -> bool:
-        """True or false."""
-        return self._kind(name, bool)
-
-    def whole(self, name: str) -> int:
-        """A whole number."""
-        value = self._fields.get(name)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise unreadable()
-        return value
-
-    def number(self, name: str) -> float:
-        """A number."""
-        value = self._fields.get(name)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise unreadable()
-        return value
-
-    def member(self, kind: type[E], name: str) -> E:
-        """A member of an enum; raises `ValueError` for another word."""
-        return kind(self.text(name))
-
-    def texts(self, name: str) -> list[str]:
-        """A list of texts."""
-        return [str(item) for item in self._list(name)]
-
-    def object(self, name: str) -> JsonObject:
-        """An object as it is."""
-        value = self._fields.get(name)
-        if not isinstance(value, Mapping):
-            raise unreadable()
-        return value
-
-    def fields(self, name: str) -> Fields:
-        """An object."""
-        return Fields(self._fields.get(name))
-
-    def maybe(self, name: str) -> Fields | None:
-        """An object, or None where there is null."""
-        value = self._fields.get(name)
-        return None if value is None else Fields(value)
-
-    def each(self, name: str) -> list[Fields]:
-        """A list of objects."""
-        return [Fields(item) for item in self._list(name)]
-
-    def _list(self, name: str) -> Sequence[JsonValue]:
-        value = self._fields.get(name)
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            raise unreadable()
-        return value
-
-    def _kind(self, name: str, kind: type[V]) -> V:
-        value = self._fields.get(name)
-        if not isinstance(value, kind):
-            raise unreadable()
-        return value
 
 
 def asked_to_json(asked: JobAsked) -> JsonObject:
@@ -154,27 +77,20 @@ def asked_to_json(asked: JobAsked) -> JsonObject:
     }
 
 
-def asked_from_json(fields: Fields) -> JobAsked:
+def asked_from_json(value: JsonValue) -> JobAsked:
     """What was asked; raises `HomingError` or `ValueError`."""
-    tool, call, approval = fields.fields("tool"), fields.fields("call"), fields.maybe("approval")
+    names = ("request_id", "step", "tool", "call", "sensitivity", "approval")
+    fields = Fields(value, names, _WHAT)
+    call = Fields(fields.raw("call"), ("id", "name", "arguments"), _WHAT)
+    approval = fields.raw("approval")
     return JobAsked(
-        parse_request_id(fields.text("request_id")),
-        fields.whole("step"),
-        ToolSpec(
-            name=tool.text("name"),
-            description=tool.text("description"),
-            parameters=tool.object("parameters"),
-            effect=tool.member(EffectClass, "effect"),
-            place=tool.member(Place, "place"),
-            node=tool.text("node"),
-            server=tool.text("server"),
-            idempotent=tool.flag("idempotent"),
-            output_trust=tool.member(Trust, "output_trust"),
-            topics=frozenset(map(Topic, tool.texts("topics"))),
-            typical_ms=tool.whole("typical_ms"),
+        parse_request_id(fields.text("request_id", _MOST)),
+        fields.whole("step", 1),
+        _tool_from_json(fields.raw("tool")),
+        ToolCall(
+            ToolCallId(call.text("id", _MOST)), call.text("name", _MOST), call.object("arguments")
         ),
-        ToolCall(ToolCallId(call.text("id")), call.text("name"), call.object("arguments")),
-        fields.member(Sensitivity, "sensitivity"),
+        fields.one_of(Sensitivity, "sensitivity"),
         None if approval is None else _approval_from_json(approval),
     )
 
@@ -189,11 +105,13 @@ def progress_to_json(progress: JobProgress) -> JsonObject:
     }
 
 
-def progress_from_json(fields: Fields) -> JobProgress:
-    """How far it is; raises `HomingError`."""
-    return JobProgress(
-        fields.number("done"), fields.number("total"), fields.text("unit"), fields.text("note")
-    )
+def progress_from_json(value: JsonValue) -> JobProgress:
+    """How far it is; raises `HomingError` or `TypeError`."""
+    fields = Fields(value, ("done", "total", "unit", "note"), _WHAT)
+    done, total = fields.raw("done"), fields.raw("total")
+    if not isinstance(done, int | float) or not isinstance(total, int | float):
+        fields.refuse()
+    return JobProgress(done, total, fields.text("unit", _MOST), fields.text("note", _MOST))
 
 
 def failed_to_json(failed: Failed) -> JsonObject:
@@ -201,9 +119,12 @@ def failed_to_json(failed: Failed) -> JsonObject:
     return {"code": failed.code, "what": failed.what, "hint": failed.hint}
 
 
-def failed_from_json(fields: Fields) -> Failed:
+def failed_from_json(value: JsonValue) -> Failed:
     """Why there is no result; raises `HomingError`."""
-    return Failed(fields.text("code"), fields.text("what"), fields.text("hint"))
+    fields = Fields(value, ("code", "what", "hint"), _WHAT)
+    return Failed(
+        fields.text("code", _MOST), fields.text("what", _MOST), fields.text("hint", _MOST)
+    )
 
 
 def _approval_to_json(approval: SignedApproval) -> JsonObject:
@@ -221,15 +142,57 @@ def _approval_to_json(approval: SignedApproval) -> JsonObject:
     }
 
 
-def _approval_from_json(fields: Fields) -> SignedApproval:
+def _tool_from_json(value: JsonValue) -> ToolSpec:
+    names = (
+        "name",
+        "description",
+        "parameters",
+        "effect",
+        "place",
+        "node",
+        "server",
+        "idempotent",
+        "output_trust",
+        "topics",
+        "typical_ms",
+    )
+    fields = Fields(value, names, _WHAT)
+    return ToolSpec(
+        name=fields.text("name", _MOST),
+        description=fields.text("description", _MOST),
+        parameters=fields.object("parameters"),
+        effect=fields.one_of(EffectClass, "effect"),
+        place=fields.one_of(Place, "place"),
+        node=fields.text("node", _MOST),
+        server=fields.text("server", _MOST),
+        idempotent=fields.flag("idempotent"),
+        output_trust=fields.one_of(Trust, "output_trust"),
+        topics=frozenset(Topic(item) for item in fields.items("topics", len(Topic))),
+        typical_ms=fields.whole("typical_ms"),
+    )
+
+
+def _approval_from_json(value: JsonValue) -> SignedApproval:
+    names = (
+        "id",
+        "request_id",
+        "step",
+        "tool_hash",
+        "argument_hash",
+        "verdict",
+        "device",
+        "expires_at",
+        "signature",
+    )
+    fields = Fields(value, names, _WHAT)
     statement = ApprovalStatement(
-        parse_approval_id(fields.text("id")),
-        parse_request_id(fields.text("request_id")),
-        fields.whole("step"),
-        fields.text("tool_hash"),
-        fields.text("argument_hash"),
-        fields.member(Verdict, "verdict"),
-        parse_device_id(fields.text("device")),
+        parse_approval_id(fields.text("id", _MOST)),
+        parse_request_id(fields.text("request_id", _MOST)),
+        fields.whole("step", 1),
+        fields.text("tool_hash", _MOST),
+        fields.text("argument_hash", _MOST),
+        fields.one_of(Verdict, "verdict"),
+        parse_device_id(fields.text("device", _MOST)),
         fields.whole("expires_at"),
     )
-    return SignedApproval(statement, bytes.fromhex(fields.text("signature")))
+    return SignedApproval(statement, bytes.fromhex(fields.text("signature", _MOST)))
