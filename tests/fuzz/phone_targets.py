@@ -1,4 +1,4 @@
-"""What the phone's resident process and its command line hand to each other about jobs."""
+"""What processes hand to each other about jobs: node, phone, and their command lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from fuzz.found import wire_run
 from fuzz.target import Target, examples, joined, of_text, pieces
 from homing_agent.runtime.job_words import job_beginning
 from homing_client.cli.job_arguments import typed_arguments
+from homing_client.rpc.jobs_calls import decode_told
 from homing_client.rpc.phone_jobs_codec import ResultReader, decode_waiting
 from homing_core.errors import HomingError
 from homing_core.tools import ToolSpec
+from homing_node.rpc.jobs_control_client import decode_node_job
 from homing_proto.codec.job_questions import encode_pending_approval
+from homing_proto.codec.jobs import encode_job_status
+from homing_proto.v1 import job_pb2, jobs_control_pb2
 from homing_proto.v1 import phone_jobs_pb2 as wire
 from support import strategies as values
 from support.wire_strategies import arbitrary
@@ -45,6 +49,23 @@ def _waiting() -> list[bytes]:
     return examples(made, 6)
 
 
+def _status() -> list[bytes]:
+    return examples(
+        values.job_statuses.map(encode_job_status).map(lambda one: one.SerializeToString()), 6
+    )
+
+
+def _node_job() -> list[bytes]:
+    known = jobs_control_pb2.NodeJob(
+        id="job-" + "0a" * 16,
+        account="0a" * 32,
+        device_name="Bob",
+        tool_name="count",
+        state=job_pb2.JOB_STATE_RUNNING,
+    )
+    return [known.SerializeToString()]
+
+
 def _result(data: bytes) -> object:
     reader = ResultReader()
     for piece in pieces(data):
@@ -66,6 +87,22 @@ TARGETS = [
         ("homing_client.rpc.phone_jobs_codec.decode_waiting",),
         _waiting,
         structured=arbitrary(wire.ListWaitingApprovalsResponse).map(
+            lambda message: message.SerializeToString()
+        ),
+    ),
+    Target(
+        "phone.told",
+        wire_run(job_pb2.JobStatus, decode_told),
+        ("homing_client.rpc.jobs_calls.decode_told",),
+        _status,
+        structured=arbitrary(job_pb2.JobStatus).map(lambda message: message.SerializeToString()),
+    ),
+    Target(
+        "console.job",
+        wire_run(jobs_control_pb2.NodeJob, decode_node_job),
+        ("homing_node.rpc.jobs_control_client.decode_node_job",),
+        _node_job,
+        structured=arbitrary(jobs_control_pb2.NodeJob).map(
             lambda message: message.SerializeToString()
         ),
     ),
