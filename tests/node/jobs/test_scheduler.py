@@ -286,3 +286,40 @@ async def test_a_paused_daemon_that_comes_back_changes_nothing_and_stops_its_too
     assert after == events
     assert refused
     assert other.runs == 1
+
+
+async def test_what_is_ended_at_one_daemon_stops_its_tools_at_another(
+    tmp_path: Path, shared_url: str
+) -> None:
+    trust, section = MemoryTrustStore(), JobsSection(database=shared_url, lease_seconds=1.0)
+    stopped = [asyncio.Event(), asyncio.Event()]
+    begun = [asyncio.Event(), asyncio.Event()]
+
+    async def does(arguments: JsonObject, _: ToolContext) -> ToolOutput:
+        number = int(str(arguments["what"]))
+        begun[number].set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped[number].set()
+        return ToolOutput("never")
+
+    tool = ScriptedTool(tool_spec(), does)
+    one, two = SqlJobStore(shared_url), SqlJobStore(shared_url)
+    async with (
+        house(tmp_path / "one", tool, store=one, section=section, trust=trust) as first,
+        house(tmp_path / "two", store=two, section=section, start=False) as second,
+        asyncio.timeout(20),
+    ):
+        phones = [first.person(), first.person()]
+        specs = [await first.submit(who, job(tool, str(n))) for n, who in enumerate(phones)]
+        for event in begun:
+            await event.wait()
+        await second.parts.rights.look()  # the second daemon does not know these phones
+        await second.parts.desk.cancel_any(JobKey(phones[0].device.owner, specs[0].id))
+        await second.parts.desk.end_account(phones[1].device.owner)
+        for event in stopped:
+            await event.wait()
+        events = await first.ended(phones[0], specs[0].id)
+    assert events[-1].state is JobState.CANCELLED
+    assert [event.state for event in events].count(JobState.CANCELLED) == 1
