@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from homing_agent.routing.grounding import ground
+from homing_agent.routing.grounding import ground, words_of
 
 if TYPE_CHECKING:
+    from homing_core.canonical import JsonValue
     from homing_core.tools import ToolCall, ToolSpec
+
+_ECHO_WORDS = 3
+"""Fewer words may be a value that happens to stand in a description."""
 
 
 def required_of(spec: ToolSpec) -> Sequence[str]:
@@ -20,7 +24,7 @@ def required_of(spec: ToolSpec) -> Sequence[str]:
 def trim(call: ToolCall, spec: ToolSpec, said: Sequence[str]) -> ToolCall:
     """The call without arguments that the tool does not have and optional ones that nobody said.
 
-    Small models fill those with something plausible.
+    Small models fill those with something plausible, or with the parameter's own description.
 
     Args:
         call: as the model wrote it.
@@ -30,6 +34,20 @@ def trim(call: ToolCall, spec: ToolSpec, said: Sequence[str]) -> ToolCall:
     properties = spec.parameters.get("properties")
     known = properties.keys() if isinstance(properties, Mapping) else call.arguments.keys()
     arguments = {name: value for name, value in call.arguments.items() if name in known}
-    for name in ground(arguments, required_of(spec), said).unsaid_optional:
+    required = required_of(spec)
+    for name in ground(arguments, required, said).unsaid_optional:
         del arguments[name]
+    if isinstance(properties, Mapping):
+        for name in [name for name in arguments if name not in required]:
+            if _echoes(arguments[name], properties[name]):
+                del arguments[name]
     return call if len(arguments) == len(call.arguments) else replace(call, arguments=arguments)
+
+
+def _echoes(value: JsonValue, schema: JsonValue) -> bool:
+    """Whether a text is only what the schema says of it."""
+    told = schema.get("description") if isinstance(schema, Mapping) else None
+    if not isinstance(value, str) or not isinstance(told, str):
+        return False
+    words = words_of(value)
+    return len(words) >= _ECHO_WORDS and " ".join(words) in " ".join(words_of(told))

@@ -92,5 +92,10 @@ def _texts(value: JsonValue) -> Iterator[str]:
             yield from _texts(item)
 
 
+def words_of(text: str) -> list[str]:
+    """A text's words and numbers, in one form."""
+    return list(_words(text))
+
+
 def _words(text: str) -> Iterator[str]:
     yield from _WORDS.findall(digits(unicodedata.normalize("NFKC", text)))
