@@ -109,7 +109,7 @@ REQUESTS = (
     ),
     Request(
         "A long job at home; the node is killed in the middle, and it still ends",
-        "Use summarise_folder to summarise the folder letters",
+        "Summarise all documents in my folder letters",
         ("--route", "home"),
         route="home",
         kill_job=True,
