@@ -149,7 +149,14 @@ class JobDesk:
 
     async def cancel_request(self, request_id: RequestId) -> None:
         """End every job of a request, because the person has ended that."""
-        for entry in self._book.of_request(request_id):
+        entries = self._book.of_request(request_id)
+        for entry in entries:  # all of them first: while one is ended no other is handed in
+            if not entry.state.final:
+                self._book.want_cancel(entry.id, wanted=True)
+                await self._keeper.leave(entry.id)
+        for entry in entries:
+            self._keeper.ensure(entry.id)
+        for entry in entries:
             await self._cancel(entry)
 
     async def result(self, job: str) -> JobResult:

@@ -162,12 +162,10 @@ class JobKeeper:
             return False
         try:
             node = await self._nodes.open(entry.node, REACH_S)
-            if not entry.submitted:
+            if entry.cancel_wanted and not entry.state.final:
+                await self._end(node, entry)
+            elif not entry.submitted:
                 await hand_in(node, entry, self._book, self._clock)
-            elif entry.cancel_wanted and not entry.state.final:
-                told = await node.cancel(job)
-                self._book.want_cancel(job, wanted=False)
-                self._book.note_event(job, of_status(told.status), now())
             elif not entry.state.final:
                 return await self._follow(node, entry)
             elif not entry.fetched:
@@ -184,6 +182,21 @@ class JobKeeper:
                 raise
             self._book.note_failed(job, Failed.from_error(error), now())
         return False
+
+    async def _end(self, node: JobNode, entry: JobEntry) -> None:
+        """Have the node end it. What was perhaps handed in is not handed in for that."""
+        job, now = entry.id, self._clock.now
+        try:
+            told = await node.cancel(job)
+        except NotFoundError:
+            if entry.submitted:
+                raise
+            # It never arrived, and from now on the node refuses it: see `Jobs.cancel` there.
+            self._book.note_cancelled(job, now())
+            return
+        self._book.note_submitted(job)  # before the wish goes: nothing is left to be handed in
+        self._book.note_event(job, of_status(told.status), now())
+        self._book.want_cancel(job, wanted=False)
 
     async def _follow(self, node: JobNode, entry: JobEntry) -> bool:
         try:

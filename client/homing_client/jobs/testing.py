@@ -81,6 +81,7 @@ class FakeJobNode:
         asked: ids of its open questions, with what they ask.
         said: what persons have answered.
         settled: what persons have said of unknown effects.
+        ended_unseen: jobs that were ended before they arrived; they are not taken any more.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class FakeJobNode:
         self.asked: dict[ApprovalId, PendingApproval] = {}
         self.said: list[SignedApproval] = []
         self.settled: list[tuple[JobId, Settlement]] = []
+        self.ended_unseen: set[JobId] = set()
         self.offsets: list[int] = []
         self._news = asyncio.Event()
 
@@ -198,6 +200,9 @@ class FakeJobNode:
         """See `JobNode.submit`."""
         self._check()
         known = self.jobs.get(spec.id)
+        if spec.id in self.ended_unseen:
+            msg = "this job was ended before it arrived"
+            raise ConflictError(msg)
         if known is None and self.refuse is not None:
             raise self.refuse
         if known is not None and known.spec.call != spec.call:
@@ -231,6 +236,8 @@ class FakeJobNode:
     async def cancel(self, job: JobId) -> Told:
         """See `JobNode.cancel`."""
         self._check()
+        if job not in self.jobs:
+            self.ended_unseen.add(job)
         if not self._held(job).state.final:
             self.event(job, JobState.CANCELLED)
         return self._told(job)

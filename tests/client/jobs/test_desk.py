@@ -311,6 +311,65 @@ async def test_a_job_that_never_left_the_phone_is_simply_ended(world: JobWorld) 
     assert node.runs == []
 
 
+@pytest.mark.attack
+async def test_what_was_perhaps_handed_in_is_ended_there_and_never_handed_in_anew(
+    world: JobWorld,
+) -> None:
+    """The node was busy; the person ends the job; when the node has room, it gets no job."""
+    node = world.node(tool("post", EffectClass.SEND))
+    async with world.process() as phone:
+        node.refuse = OverloadedError("too many jobs")
+        job = (await phone.start("post", allowed=True)).id
+        assert phone.parts.book.get(job).tried
+        node.refuse = None
+        assert (await phone.parts.desk.cancel(job)).state is JobState.CANCELLED
+    async with world.process() as phone:
+        assert (await phone.settled(job)).state is JobState.CANCELLED
+    assert node.runs == []
+    assert job in node.ended_unseen
+
+
+@pytest.mark.attack
+async def test_a_job_whose_taking_was_not_heard_of_is_ended_and_handed_in_once(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node took it, and its answer was lost; the person ends it before it is said again."""
+    node = world.node(tool("post", EffectClass.SEND))
+    takes, calls = node.submit, list[object]()
+
+    async def lost(*args: object) -> object:
+        calls.append(args)
+        await takes(*args)  # type: ignore[arg-type]  # handed on as it came
+        raise away()
+
+    monkeypatch.setattr(node, "submit", lost)
+    async with world.process() as phone:
+        job = (await phone.start("post", allowed=True)).id
+        handed_in = len(calls)
+        assert not phone.parts.book.get(job).submitted
+        assert (await phone.parts.desk.cancel(job)).state is JobState.CANCELLED
+        assert len(calls) == handed_in
+    assert node.jobs[job].state is JobState.CANCELLED
+
+
+@pytest.mark.attack
+async def test_a_request_that_is_ended_hands_in_none_of_its_jobs(world: JobWorld) -> None:
+    """Both jobs wait for room at the node; ending the first gives the second none."""
+    node, request = world.node(), new_request_id()
+    async with world.process() as phone:
+        node.refuse = OverloadedError("too many jobs")
+        first = await phone.start(request=request)
+        entry = phone.parts.book.get(first.id)
+        call = replace(entry.asked.call, arguments={"folder": "other"})
+        asked = replace(entry.asked, step=2, call=call)
+        second = await phone.parts.requests.start(asked)
+        node.refuse = None
+        await phone.parts.desk.cancel_request(request)
+        for job in (first.id, second):
+            assert (await phone.settled(job)).state is JobState.CANCELLED
+    assert node.runs == []
+
+
 async def test_ending_a_request_ends_its_jobs_alone(world: JobWorld) -> None:
     node, request = world.node(), new_request_id()
     async with world.process() as phone:
