@@ -110,7 +110,14 @@ class JobDesk(ConsoleDesk):
 
     async def cancel(self, device: PairedDevice, job: JobId) -> JobStatus:
         """See `Jobs.cancel`."""
-        return self._status(await self.cancel_any(JobKey(device.owner, job)))
+        key = JobKey(device.owner, job)
+        try:
+            return self._status(await self.cancel_any(key))
+        except NotFoundError:
+            # What hands it in may still be on its way; it must not run once it arrives.
+            if await self._records.call(self._store.bury, key, self._clock.now()) is None:
+                raise
+        return self._status(await self.cancel_any(key))
 
     async def pending(self, device: PairedDevice) -> tuple[PendingApproval, ...]:
         """See `Jobs.pending`."""

@@ -42,6 +42,7 @@ class FakeJobs:
         self._clock = FakeClock()
         self._rows: dict[JobKey, JobRow] = {}
         self._events: dict[JobKey, list[JobEvent]] = {}
+        self._buried: set[JobKey] = set()
         self._moved = asyncio.Condition()
 
     async def move(
@@ -84,6 +85,9 @@ class FakeJobs:
                 msg = "this job's id was used for something else"
                 raise ConflictError(msg)
             return _status(self._rows[key])
+        if key in self._buried:
+            msg = "this job was ended before it arrived"
+            raise ConflictError(msg)
         self._rows[key] = JobRow(
             key=key,
             digest=spec.call.argument_hash,
@@ -130,7 +134,10 @@ class FakeJobs:
 
     async def cancel(self, device: PairedDevice, job: JobId) -> JobStatus:
         """See `Jobs.cancel`."""
-        return _status(await self.cancel_any(JobKey(device.owner, job)))
+        key = JobKey(device.owner, job)
+        if key not in self._rows:
+            self._buried.add(key)
+        return _status(await self.cancel_any(key))
 
     async def pending(self, device: PairedDevice) -> tuple[PendingApproval, ...]:
         """See `Jobs.pending`."""

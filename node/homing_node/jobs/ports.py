@@ -68,7 +68,10 @@ class Jobs(Protocol):
         ...
 
     async def cancel(self, device: PairedDevice, job: JobId) -> JobStatus:
-        """End it; returns when its tool has been told, not when it has stopped."""
+        """End it; returns when its tool has been told, not when it has stopped.
+
+        One that is not here (`NotFoundError`) is not taken any more if it arrives later.
+        """
         ...
 
     async def pending(self, device: PairedDevice) -> tuple[PendingApproval, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from homing_core.errors import ConflictError, NotFoundError
+from homing_core.errors import ConflictError, NotFoundError, OverloadedError
 
 from homing_node.jobs.store import LostJobError
 
@@ -10,6 +10,17 @@ from homing_node.jobs.store import LostJobError
 def no_such_job() -> NotFoundError:
     """What is said of a job that is not there, or is another's."""
     return NotFoundError("there is no such job", "`jobs list` shows those that there are.")
+
+
+def ended_unseen() -> ConflictError:
+    """What is said of a job that its device ended before it arrived."""
+    return ConflictError("this job was ended before it arrived", "Ask for it under a new id.")
+
+
+def ended_too_many() -> OverloadedError:
+    """What is said of one more job that is ended before it arrives."""
+    msg = "this device has ended too many jobs that this node does not know"
+    return OverloadedError(msg, "Wait a day.", 60_000)
 
 
 def no_such_question() -> NotFoundError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import sqlalchemy as sa
 from homing_core.errors import HomingError
 
-from homing_node.jobs import transitions
+from homing_node.jobs import refused, transitions
 from homing_node.jobs.sealed import JobCipher
 from homing_node.jobs.sql_access import (
     Incoming,
@@ -39,6 +39,7 @@ from homing_node.jobs.sql_rows import (
 )
 from homing_node.jobs.sql_running import SqlRunning
 from homing_node.jobs.sql_tables import (
+    BURIED,
     EFFECTS,
     EVENTS,
     JOBS,
@@ -48,6 +49,7 @@ from homing_node.jobs.sql_tables import (
     SECRETS,
     SQLITE_KEY_PADDING,
 )
+from homing_node.jobs.store import BURIED_S, MOST_BURIED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -88,6 +90,8 @@ class SqlJobStore(SqlLooking, SqlRunning, SqlPersons):
             self._database.alone(connection, _SUBMIT)
             if there := look(connection, of_key(job.key)):
                 return transitions.same(there[0].row, job), False
+            if connection.execute(sa.select(BURIED.c.id).where(*_grave(job.key))).first():
+                raise refused.ended_unseen()
             transitions.check_room(
                 _count(connection, JOBS.c.account == job.key.account),
                 _count(connection, JOBS.c.peer == job.peer) if job.peer else 0,
@@ -109,6 +113,21 @@ class SqlJobStore(SqlLooking, SqlRunning, SqlPersons):
             if job.question is not None:
                 put_question(connection, number, job.question, cipher)
             return row, True
+
+    def bury(self, key: JobKey, now: float) -> JobRow | None:
+        """See `JobStore.bury`."""
+        with self._database.write() as connection:
+            self._database.alone(connection, _SUBMIT)
+            if there := look(connection, of_key(key)):
+                return there[0].row
+            connection.execute(sa.delete(BURIED).where(BURIED.c.at < now - BURIED_S))
+            if connection.execute(sa.select(BURIED.c.id).where(*_grave(key))).first():
+                return None
+            mine = sa.select(sa.func.count()).where(BURIED.c.account == key.account)
+            if int(connection.execute(mine).scalar_one()) >= MOST_BURIED:
+                raise refused.ended_too_many()
+            connection.execute(sa.insert(BURIED).values(account=key.account, id=key.id, at=now))
+            return None
 
     def finish(self, fence: Fence, ending: Ending) -> JobRow:
         """See `JobStore.finish`."""
@@ -147,6 +166,7 @@ class SqlJobStore(SqlLooking, SqlRunning, SqlPersons):
             for account in sorted(accounts):
                 jobs = locked(connection, JOBS.c.account == account)
                 forget(connection, [job.number for job in jobs])
+                connection.execute(sa.delete(BURIED).where(BURIED.c.account == account))
                 gone.extend(job.row for job in jobs if not job.row.state.final)
         self._database.wipe()
         return tuple(gone)
@@ -169,6 +189,10 @@ class SqlJobStore(SqlLooking, SqlRunning, SqlPersons):
     def close(self) -> None:
         """See `JobStore.close`."""
         self._database.close()
+
+
+def _grave(key: JobKey) -> tuple[sa.ColumnElement[bool], ...]:
+    return BURIED.c.account == key.account, BURIED.c.id == key.id
 
 
 def _count(connection: sa.Connection, where: sa.ColumnElement[bool]) -> int:

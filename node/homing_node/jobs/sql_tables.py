@@ -145,6 +145,14 @@ RESULTS: Final = sa.Table(
     sa.Column("part", sa.BigInteger, primary_key=True, autoincrement=False),
     _blob("data"),
 )
+BURIED: Final = sa.Table(
+    "homing_jobs_buried",
+    METADATA,
+    sa.Column("account", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    _time("at"),
+)
+"""Jobs that their devices have ended before they arrived."""
 OF_JOB: Final = (SECRETS, EVENTS, EFFECTS, NOTES, QUESTIONS, RESULTS)
 """Tables whose rows belong to one job."""
 
@@ -166,3 +174,4 @@ def prepare(connection: sa.Connection) -> None:
     if version > VERSION:
         msg = "the record of jobs was written by a newer Homing"
         raise InvalidDataError(msg, "Update Homing.")
+    BURIED.create(connection, checkfirst=True)  # the first databases have none

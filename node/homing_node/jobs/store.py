@@ -16,7 +16,7 @@ a job is about. `JobProgress.note`, a tool's own words, is blanked when the job 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from homing_core.errors import ConflictError
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from homing_core.jobs import JobEvent, JobProgress, JobState
     from homing_core.provenance import Sensitivity
     from homing_core.tools import ToolId
+
+BURIED_S: Final = 86_400.0
+"""How long a job that was ended before it arrived is refused, in seconds."""
+MOST_BURIED: Final = 1_000
+"""How many of those an account may have."""
 
 
 class LostJobError(ConflictError):
@@ -368,6 +373,17 @@ class JobStore(Protocol):
 
     def want_cancel(self, key: JobKey) -> JobRow:
         """Note that its owner wants it to end; harmless repeated, or once it has ended."""
+        ...
+
+    def bury(self, key: JobKey, now: float) -> JobRow | None:
+        """See to it that a job that is not here is never taken: its device has ended it.
+
+        What hands it in may still be on its way, through another daemon too. Kept for
+        `BURIED_S`; harmless repeated. Returns the job if it is here, unchanged.
+
+        Raises:
+            OverloadedError: the account has ended `MOST_BURIED` of them already.
+        """
         ...
 
     def finish(self, fence: Fence, ending: Ending) -> JobRow:

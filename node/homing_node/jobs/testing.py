@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from homing_core.jobs import JobEvent, JobState
 
 from homing_node.jobs import refused, transitions
-from homing_node.jobs.store import Effect, JobRow, Question
+from homing_node.jobs.store import BURIED_S, MOST_BURIED, Effect, JobRow, Question
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,6 +45,7 @@ class MemoryJobStore:
         """Start empty."""
         self._lock = threading.RLock()
         self._jobs: dict[JobKey, _Kept] = {}
+        self._buried: dict[JobKey, float] = {}
         self._made = 0
 
     def submit(self, job: NewJob, most: int, most_of_peer: int) -> tuple[JobRow, bool]:
@@ -52,6 +53,8 @@ class MemoryJobStore:
         with self._lock:
             if (there := self._jobs.get(job.key)) is not None:
                 return transitions.same(there.row, job), False
+            if job.key in self._buried:
+                raise refused.ended_unseen()
             open_rows = [one.row for one in self._jobs.values() if not one.row.state.final]
             transitions.check_room(
                 sum(row.key.account == job.key.account for row in open_rows),
@@ -248,6 +251,19 @@ class MemoryJobStore:
                 kept.row = replace(kept.row, cancel_wanted=True)
             return kept.row
 
+    def bury(self, key: JobKey, now: float) -> JobRow | None:
+        """See `JobStore.bury`."""
+        with self._lock:
+            if key in self._jobs:
+                return self._jobs[key].row
+            kept = {one: at for one, at in self._buried.items() if at >= now - BURIED_S}
+            if key not in kept:
+                if sum(one.account == key.account for one in kept) >= MOST_BURIED:
+                    raise refused.ended_too_many()
+                kept[key] = now
+            self._buried = kept
+            return None
+
     def finish(self, fence: Fence, ending: Ending) -> JobRow:
         """See `JobStore.finish`."""
         sealed = b"".join(ending.result)
@@ -287,6 +303,9 @@ class MemoryJobStore:
             gone = [row for row in self._rows() if row.key.account in accounts]
             for row in gone:
                 del self._jobs[row.key]
+            self._buried = {
+                one: at for one, at in self._buried.items() if one.account not in accounts
+            }
             return tuple(row for row in gone if not row.state.final)
 
     def prune(self, ended_before: float, undelivered_before: float) -> int:

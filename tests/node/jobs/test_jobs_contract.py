@@ -114,6 +114,17 @@ async def test_for_another_account_it_does_not_exist(side: Side) -> None:
     assert not (await side.jobs.status(side.mine, job.id)).state.final
 
 
+@pytest.mark.attack
+async def test_what_is_ended_before_it_arrives_is_not_taken(side: Side) -> None:
+    job = side.job()
+    for _ in range(2):
+        with pytest.raises(NotFoundError):
+            await side.jobs.cancel(side.mine, job.id)
+    with pytest.raises(ConflictError):
+        await side.jobs.submit(side.mine, job, None)
+    assert not (await side.jobs.submit(side.theirs, job, None)).state.final
+
+
 async def test_they_are_listed_newest_first_in_pages(side: Side) -> None:
     jobs = [side.job() for _ in range(4)]
     for job in jobs:

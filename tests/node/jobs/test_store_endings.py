@@ -13,10 +13,11 @@ from homing_core.errors import (
     HomingError,
     IntegrityError,
     NotFoundError,
+    OverloadedError,
 )
 from homing_core.jobs import JobProgress, JobState
 from homing_node.jobs.sql_access import PART_BYTES
-from homing_node.jobs.store import LostJobError
+from homing_node.jobs.store import BURIED_S, LostJobError
 from support.job_rows import (
     ANN,
     BOB,
@@ -58,6 +59,39 @@ def test_an_end_that_is_wanted(store: JobStore) -> None:
     store.want_cancel(waiting.key)
     assert [one.key for one in store.queued(9)] == [waiting.key]  # for whoever ends it
     assert store.claim(waiting.key, DAEMON, NOW, LEASE_S, attempt=0) is None
+
+
+@pytest.mark.attack
+def test_what_was_ended_before_it_arrived_is_not_taken_any_more(opener: Opener) -> None:
+    """The phone's message was on its way, to another daemon, while its person ended the job."""
+    store, other = opener(), opener()
+    late, job = new_job(), new_job(BOB)
+    assert store.bury(late.key, NOW) is None
+    assert store.bury(late.key, NOW) is None
+    with pytest.raises(ConflictError, match="ended before it arrived"):
+        put(other, late)
+    with pytest.raises(NotFoundError):
+        store.get(late.key)
+    assert store.bury(job.key, NOW) is None
+    assert store.drop([BOB]) == ()
+    row = put(other, job)  # a device that was paired anew
+    assert store.bury(row.key, NOW) == row
+
+
+def test_endings_of_unknown_jobs_are_few_and_forgotten(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("sql_store", "testing"):
+        monkeypatch.setattr(f"homing_node.jobs.{module}.MOST_BURIED", 2)
+    jobs = [new_job() for _ in range(3)]
+    for job in jobs[:2]:
+        store.bury(job.key, NOW)
+    with pytest.raises(OverloadedError):
+        store.bury(jobs[2].key, NOW + BURIED_S)
+    store.bury(jobs[0].key, NOW + BURIED_S)
+    store.bury(new_job(BOB).key, NOW)
+    store.bury(jobs[2].key, NOW + BURIED_S + 1)
+    put(store, jobs[1])
 
 
 def test_with_its_end_all_that_was_its_own_goes(store: JobStore) -> None:
