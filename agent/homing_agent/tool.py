@@ -85,6 +85,9 @@ class ToolContext:
         offered: further tools that it may call; only those that the asking device may use.
         folder: an empty folder for files that are part of the result; None where there is none.
         device_name: who asks, for people.
+        silence_s: what runs for the tool in a process of its own is to end once it has heard
+            nothing from this one for so many seconds, for then somebody else may begin the work
+            anew; 0 is no limit.
     """
 
     request_id: RequestId
@@ -96,6 +99,7 @@ class ToolContext:
     offered: tuple[Tool, ...] = ()
     folder: Path | None = None
     device_name: str = ""
+    silence_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

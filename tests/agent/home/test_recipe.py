@@ -6,14 +6,17 @@ import asyncio
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from homing_agent.tool import ToolContext, ToolOutput
+from homing_agent.tools.home import recipe_run
 from homing_agent.tools.home.recipe import RecipeTool
 from homing_agent.tools.home.recipe_parameter import Parameter, ParameterKind
 from homing_agent.tools.home.recipe_spec import Recipe
+from homing_core.clock import boot_time
 from homing_core.errors import InvalidDataError, RefusedError, UnavailableError, UsageError
 from homing_core.ids import new_request_id, new_tool_call_id
 from homing_core.provenance import Trust
@@ -196,6 +199,56 @@ async def test_a_killed_supervisor_takes_the_program_with_it(tmp_path: Path) -> 
     await gone(program)
     async with asyncio.timeout(20):
         assert (await task).is_error
+
+
+SILENT = """
+import asyncio, sys
+from pathlib import Path
+from homing_agent.tool import ToolContext
+from homing_agent.tools.home.recipe import RecipeTool
+from homing_agent.tools.home.recipe_spec import Recipe
+from homing_core.ids import new_request_id, new_tool_call_id
+
+recipe = Recipe("try_it", "Tries it.", tuple(sys.argv[1:]))
+told = lambda progress: print(int(progress.done), flush=True)
+context = ToolContext(new_request_id(), new_tool_call_id(), report=told, silence_s=1.0)
+print(asyncio.run(RecipeTool(recipe).run({}, context)).content, flush=True)
+"""
+
+
+@pytest.mark.attack
+async def test_a_program_ends_when_its_node_stands_still_and_not_before() -> None:
+    script = "import os, time; print(f'{os.getpid()} of {2**31}', flush=True); time.sleep(600)"
+    node = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SILENT, *PYTHON, script.replace("{", "{{").replace("}", "}}"),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert node.stdout is not None
+    try:
+        async with asyncio.timeout(20):
+            program = int(await node.stdout.readline())
+            with pytest.raises(TimeoutError):  # well beyond what it may be silent
+                await asyncio.wait_for(gone(program), 2.5)
+            node.send_signal(signal.SIGSTOP)
+            await gone(program)
+            node.send_signal(signal.SIGCONT)
+            said = (await node.stdout.readline()).decode()
+        assert said.startswith("ended, for its node stood still for 1 s or more")
+    finally:
+        node.kill()
+        await node.wait()
+
+
+@pytest.mark.attack
+async def test_a_program_is_not_begun_long_after_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipe_run, "boot_time", lambda: boot_time() - 9)  # the node stood still
+    around = replace(context(), silence_s=5.0)
+    script = f"open({str(tmp_path / 'mark')!r}, 'w')"
+    output = await RecipeTool(recipe(script)).run({}, around)
+    assert output.is_error
+    assert not (tmp_path / "mark").exists()
 
 
 async def test_what_is_not_there_is_said_and_is_no_crash(tmp_path: Path) -> None:

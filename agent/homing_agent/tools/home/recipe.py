@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SERVER: Final = "recipe"
 """The group that recipes belong to."""
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+_PART: Final = "it may have done part of its work"
 _MOST_FILES: Final = 64
 _MOST_NAME: Final = 120
 _NOTE: Final = 120
@@ -112,6 +113,7 @@ class RecipeTool:
                 timeout_s=recipe.timeout_s,
                 memory_mib=recipe.memory_mib,
                 file_mib=recipe.file_mib,
+                silence_s=context.silence_s,
             )
             ended = await run_program(program, _teller(context.report))
             secret = [str(scratch), *_held_paths(parts)]
@@ -124,7 +126,9 @@ class RecipeTool:
         files = _files(context.folder)
         head = f"exit status {ended.status}"
         if ended.too_slow:
-            head = f"ended after {self._recipe.timeout_s:g} s; it may have done part of its work"
+            head = f"ended after {self._recipe.timeout_s:g} s; {_PART}"
+        elif ended.forsaken:
+            head = f"ended, for its node stood still for {context.silence_s:g} s or more; {_PART}"
         text = ended.output.strip()
         for place in scratch:
             text = text.replace(place, "")

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from homing_core.clock import boot_time
 from homing_core.errors import UnavailableError
 
 from homing_agent.tools.home import supervisor
+from homing_agent.tools.home.heart import Heart
 from homing_agent.tools.home.recipe_values import HeldArgument
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ class Program:
         timeout_s: it is ended after this many seconds.
         memory_mib: MiB of address space; 0 is no limit.
         file_mib: MiB that a file may grow to.
+        silence_s: it is ended once this process has been silent for so many seconds, because it is
+            stopped or the machine sleeps; 0 is no limit.
     """
 
     path: str
@@ -51,6 +55,7 @@ class Program:
     timeout_s: float
     memory_mib: int = 0
     file_mib: int = 4096
+    silence_s: float = 0.0
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -75,6 +80,8 @@ class Program:
             "links": str(self.links),
             "env": dict(self.env),
             "limits": limits,
+            "heard": boot_time(),
+            "silence_s": self.silence_s,
         }
         return json.dumps(plan).encode() + b"\n"
 
@@ -87,11 +94,13 @@ class Ended:
         status: exit status; 128 and a signal's number if it was killed.
         output: what it printed, both streams, the middle left out where it was too much.
         too_slow: whether it was ended because its time was up.
+        forsaken: whether it was ended because this process was silent for too long.
     """
 
     status: int
     output: str
     too_slow: bool = False
+    forsaken: bool = False
 
     @property
     def started(self) -> bool:
@@ -132,17 +141,18 @@ async def run_program(program: Program, on_line: Callable[[str], None]) -> Ended
         UnavailableError: no process can be started.
     """
     process = await _start(program)
-    output, too_slow = _Capped(), False
+    output, too_slow, heart = _Capped(), False, Heart(program.silence_s)
     try:
         try:
             async with asyncio.timeout(program.timeout_s):
-                await _talk(process, program, output, on_line)
+                await _talk(process, program, output, on_line, heart)
         except TimeoutError:
             too_slow = True
     finally:
         await _end(process)
-    status = process.returncode
-    return Ended(-1 if status is None else status, output.text(), too_slow)
+    status = -1 if process.returncode is None else process.returncode
+    forsaken = status == supervisor.SILENCE and heart.was_silent()
+    return Ended(status, output.text(), too_slow, forsaken)
 
 
 async def _start(program: Program) -> asyncio.subprocess.Process:
@@ -177,20 +187,26 @@ async def _talk(
     program: Program,
     output: _Capped,
     on_line: Callable[[str], None],
+    heart: Heart,
 ) -> None:
     if process.stdin is None or process.stdout is None:  # asked for above
         return
     process.stdin.write(program.plan())
     with contextlib.suppress(ConnectionError):
         await process.stdin.drain()
-    line = b""
-    while data := await process.stdout.read(_PIECE):
-        output.add(data)
-        *whole, line = (line + data.replace(b"\r", b"\n"))[-_PIECE:].split(b"\n")
-        for one in whole:
-            on_line(one[:_LINE].decode("utf-8", "replace"))
-        line = line[-_LINE:]
-    await process.wait()
+    beating = asyncio.create_task(heart.beat(process.stdin))
+    try:
+        line = b""
+        while data := await process.stdout.read(_PIECE):
+            output.add(data)
+            *whole, line = (line + data.replace(b"\r", b"\n"))[-_PIECE:].split(b"\n")
+            for one in whole:
+                on_line(one[:_LINE].decode("utf-8", "replace"))
+            line = line[-_LINE:]
+        await process.wait()
+    finally:
+        beating.cancel()
+        await asyncio.wait({beating})
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -6,8 +6,12 @@ because its reader was cancelled or the node was killed, the program and everyth
 is ended: first asked, then killed. Descendants that left the process group come back to this
 process (on Linux) and are killed as well.
 
-Its exit status is the program's, 128 and the signal's number if that was killed, and 127 if it
-could not be started.
+The plan may say for how long the node may be silent: then the node sends a byte now and then, and
+if none comes for so long, because it is stopped or the machine sleeps, the program is ended as
+well. Somebody else may have its work by then.
+
+Its exit status is the program's, 128 and the signal's number if that was killed, 127 if it could
+not be started, and 125 if it was ended because the node was silent.
 """
 
 from __future__ import annotations
@@ -27,17 +31,24 @@ if TYPE_CHECKING:
 
 GRACE_S = 2.0
 CANNOT_START = 127
+SILENCE = 125
+"""Exit status; of programs that say it themselves, the node knows how long it was silent."""
 _KILLED = 128
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
 _ROUNDS = 100
 _ROUND_S = 0.01
+_LOOK_S = 1.0
+"""So often it is looked at the clock: a wait does not count the time of a suspension."""
 
 
 def main() -> int:
     """Run what standard input says."""
     plan = json.loads(sys.stdin.buffer.readline())
+    heard, silence_s = float(plan["heard"]), float(plan["silence_s"])
+    if silence_s and _now() - heard >= silence_s:
+        return SILENCE
     if _LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -51,7 +62,7 @@ def main() -> int:
     child = os.fork()
     if child == 0:
         _become(plan, arguments)
-    status = _wait(child, reading)
+    status = _wait(child, reading, heard, silence_s)
     _end_all(child)
     return status
 
@@ -103,26 +114,38 @@ def _become(plan: dict[str, object], arguments: list[str]) -> None:
         os._exit(CANNOT_START)
 
 
-def _wait(child: int, wakeup: int) -> int:
+def _wait(child: int, wakeup: int, heard: float, silence_s: float) -> int:
     """The program's exit status; it is ended once nobody wants it any more."""
     watched = [0, wakeup]
-    deadline = None
+    deadline, silent = None, False
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else _KILLED - code
+            return SILENCE if silent else code if code >= 0 else _KILLED - code
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if left == 0.0:
             _signal(child, signal.SIGKILL)
             deadline, left = None, None
+        elif left is None and silence_s and 0 in watched:
+            left = min(_LOOK_S, silence_s)
         ready, _, _ = select.select(watched, [], [], left)
         if wakeup in ready:
             os.read(wakeup, 4096)
-        if 0 in ready and not os.read(0, 4096):
+        over = False
+        if 0 in watched:
+            over = silent = bool(silence_s) and _now() - heard >= silence_s
+        if 0 in ready:
+            over, heard = over or not os.read(0, 4096), _now()
+        if over:
             watched = [wakeup]
             deadline = time.monotonic() + GRACE_S
             _signal(child, signal.SIGTERM)
+
+
+def _now() -> float:
+    """As `homing_core.clock.boot_time`, which is not to be had here."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME if _LINUX else time.CLOCK_MONOTONIC)
 
 
 def _signal(group: int, number: int) -> None:
