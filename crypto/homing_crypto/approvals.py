@@ -52,17 +52,36 @@ def verify_approval(
         IntegrityError: it was altered, or another key signed it.
         InvalidDataError: the statement has no byte form.
     """
-    statement = signed.statement
-    if statement.device != certificate.device_id:
-        msg = "this approval is another device's"
-        raise RefusedError(msg, "Ask the person again.")
-    verify(certificate.public_key, signed.signature, _bytes(statement), "the approval")
+    statement = verify_signer(signed, certificate)
     if statement.expires_at - now > MOST_APPROVAL_S:
         msg = "this approval ends later than any can: one of both clocks is wrong"
         raise RefusedError(msg, "Set the clock, and ask the person again.")
     if now >= statement.expires_at:
         msg = "this approval has expired"
         raise RefusedError(msg, "Ask the person again.")
+    return statement
+
+
+def verify_signer(signed: SignedApproval, certificate: CheckedCertificate) -> ApprovalStatement:
+    """The same for an approval that held when it was taken in, however long ago that was.
+
+    Args:
+        signed: the approval.
+        certificate: of the device that is expected to have signed it.
+
+    Returns:
+        The statement.
+
+    Raises:
+        RefusedError: it names another device.
+        IntegrityError: it was altered, or another key signed it.
+        InvalidDataError: the statement has no byte form.
+    """
+    statement = signed.statement
+    if statement.device != certificate.device_id:
+        msg = "this approval is another device's"
+        raise RefusedError(msg, "Ask the person again.")
+    verify(certificate.public_key, signed.signature, _bytes(statement), "the approval")
     return statement
 
 

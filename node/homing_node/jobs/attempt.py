@@ -16,7 +16,7 @@ from homing_core.jobs import JobState
 
 from homing_node.jobs import rules
 from homing_node.jobs.attempt_parts import folder_of
-from homing_node.jobs.closing import End, error_result
+from homing_node.jobs.closing import End, cancelled, error_result
 from homing_node.jobs.consenting import OWN_STEP, JobConsent, OfferedTool
 from homing_node.jobs.forms import decode_outcome, encode_outcome
 from homing_node.jobs.leaving import MOST_CRASHES, Leaving, unpark
@@ -91,7 +91,7 @@ class Attempt:
                 opened.cipher,
                 await self._parts.records.call(self._store.notes, self.row.key),
             )
-            end = self._given_up(self._leaving.crashes(notebook))
+            end = self._given_up(await self._leaving.begin(notebook))
             if end is None:
                 end = await self._outcome(opened, notebook)
         except (LostJobError, UnavailableError):
@@ -127,6 +127,7 @@ class Attempt:
         if rules.once(opened.tool.spec):
             mine = next((effect for effect in effects if effect.step == OWN_STEP), None)
             if mine is None:
+                await unpark(notebook)  # it may have waited for a person before it began
                 await self._begin_effect(opened)
             elif mine.outcome:
                 result = decode_outcome(opened.cipher.open("outcome", mine.outcome))
@@ -208,9 +209,12 @@ class Attempt:
         """The end of a job that perhaps ends the node each time."""
         if crashes < MOST_CRASHES:
             return None
-        msg = f"this job was begun {crashes} times, and each time the node ended in the middle"
+        msg = (
+            f"this job was begun {crashes} times, and each time the node ended in the middle, or "
+            "could not keep what came of it"
+        )
         error = InternalError(msg, "Ask the node's owner to look at its log.")
-        summary = f"given up after {crashes} attempts that ended with the node"
+        summary = f"given up after {crashes} attempts that came to nothing"
         return End(JobState.FAILED, summary, error_result(self.row, error))
 
     def _end_with(
@@ -225,8 +229,7 @@ class Attempt:
         """Leave the job as whoever told the attempt to end wants it."""
         match self._supervisor.why:
             case Why.CANCELLED:
-                end = End(JobState.CANCELLED, "cancelled while it ran")
-                await self._parts.closer.end(self.row, end)
+                await self._parts.closer.end(self.row, cancelled(self.row))
                 self._clean()
             case Why.PARKED if self._question is not None and notebook is not None:
                 await self._leaving.park(notebook, self._question)

@@ -83,20 +83,16 @@ class JobConsent:
         allowed = Verdict.ALLOW.value in self._said(tool, call)
         if allowed or not rules.needs_owner(tool, self._standing):
             return None
-        name = self._standing.device.name
-        reason = f"{name} asks for something that changes this computer"
+        reason = f"{self._standing.device.name} asks for something that changes this computer"
         return self._new(tool, call, OWN_STEP, reason, "")
 
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         """See `Consent.ask`: the answer if there is one, or the end of this attempt."""
         tool, call = question.tool, question.call
-        for one in self._questions:
-            if (one.step, one.tool_hash, one.argument_hash) == (
-                question.step,
-                tool.schema_hash,
-                call.argument_hash,
-            ) and one.verdict:
-                return ConsentAnswer(question.approval_id, Verdict(one.verdict))
+        said = self._said(tool, call, question.step)
+        for verdict in (Verdict.DENY, Verdict.ALLOW):
+            if verdict.value in said:
+                return ConsentAnswer(question.approval_id, verdict)
         asked = self._new(tool, call, question.step, question.reason, question.preview)
         return await self._park(asked)
 
@@ -110,17 +106,35 @@ class JobConsent:
         reason = f"{tool.name} does more than read"
         await self._park(self._new(tool, call, len(self._questions) + 2, reason, preview))
 
-    def _said(self, tool: ToolSpec, call: ToolCall) -> set[str]:
+    def _said(self, tool: ToolSpec, call: ToolCall, step: int = 0) -> set[str]:
+        """What counts of the answers to a call, at one step or any.
+
+        A no always does. A yes does until it is spent, and where an owner's is needed by now, only
+        an owner's.
+        """
+        owners = rules.needs_owner(tool, self._standing)
         return {
             one.verdict
+            for one in self._asked(tool, call, step)
+            if one.verdict == Verdict.DENY.value
+            or (one.verdict and not one.spent and (one.owners_only or not owners))
+        }
+
+    def _asked(self, tool: ToolSpec, call: ToolCall, step: int) -> list[Question]:
+        """Earlier questions about a call, at one step or any."""
+        return [
+            one
             for one in self._questions
             if (one.tool_hash, one.argument_hash) == (tool.schema_hash, call.argument_hash)
-            and one.verdict
-        }
+            and step in {0, one.step}
+        ]
 
     def _new(
         self, tool: ToolSpec, call: ToolCall, step: int, reason: str, preview: str
     ) -> Question:
+        earlier = self._asked(tool, call, step)
+        if any(one.spent for one in self._asked(tool, call, 0)):
+            reason += "; once more, for nobody knows whether it happened when it was allowed before"
         return new_question(
             self._row,
             self._standing,
@@ -128,6 +142,7 @@ class JobConsent:
             tool=tool,
             call=call,
             step=step,
+            earlier=len(earlier),
             reason=reason,
             preview=preview,
             now=self._now,
@@ -183,15 +198,23 @@ def new_question(  # noqa: PLR0913  # a question's fields
     tool: ToolSpec,
     call: ToolCall,
     step: int,
+    earlier: int = 0,
     reason: str,
     preview: str,
     now: float,
     expires_at: float,
 ) -> Question:
-    """A question about a step of a job. Asked again, it has the same id."""
+    """A question about a step of a job, of which `earlier` ones had answers that do not count."""
     device: PairedDevice = standing.device
     named = sha256_json(
-        ["homing job question v1", *row.key, step, tool.schema_hash, call.argument_hash]
+        [
+            "homing job question v1",
+            *row.key,
+            step,
+            earlier,
+            tool.schema_hash,
+            call.argument_hash,
+        ]
     )
     pending = PendingApproval(
         # Not the hash itself: that would confirm a guess at the arguments once the job has ended.

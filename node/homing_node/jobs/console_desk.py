@@ -12,7 +12,7 @@ from homing_crypto.audit.actions import note_tool_run
 from homing_crypto.audit.records import CONSOLE, AuditKind
 
 from homing_node.jobs.forms import decode_question
-from homing_node.jobs.settling import word_for
+from homing_node.jobs.settling import words_for
 from homing_node.jobs.store import Entry, LostJobError
 
 if TYPE_CHECKING:
@@ -107,6 +107,18 @@ class ConsoleDesk:
 
     async def settle_any(self, key: JobKey, said: Settlement) -> JobRow:
         """See `ConsoleJobs.settle_any`."""
+        return await self._settled(key, said, by_owner=True)
+
+    async def end_account(self, account: DeviceId) -> None:
+        """See `ConsoleJobs.end_account`."""
+        await self._scheduler.end_account(account)
+        dropped = await self._records.call(self._store.drop, (account,))
+        for row in dropped:
+            self._records.ring(row.key)
+            note_tool_run(self._audit, account, row.tool, row.key.id, "dropped")
+
+    async def _settled(self, key: JobKey, said: Settlement, *, by_owner: bool) -> JobRow:
+        """Do as somebody says of a job in doubt; done again, it needs an owner's yes again."""
         row = await self._records.call(self._store.get, key)
         if row.state is not JobState.UNKNOWN_EFFECT:
             msg = "this job does not wait for anybody to say whether it happened"
@@ -116,29 +128,15 @@ class ConsoleDesk:
             error = UnavailableError(msg, "Look whether it happened before you ask again.")
             return await self._scheduler.give_up(row, error)
         cipher, _ = await self._opener.cipher(row)
-        for effect in await self._records.call(self._store.effects, key):
-            if effect.outcome:
-                continue
-            word = word_for(row, effect, said)
-            if word is None:
-                await self._records.call(self._store.forget_effect, key, effect.step)
-            else:
-                sealed = cipher.seal("outcome", word)
-                await self._records.call(self._store.finish_effect, row.fence, effect.step, sealed)
+        effects = await self._records.call(self._store.effects, key)
+        words = words_for(row, effects, cipher, said)
         entry = Entry(self._clock.now(), JobState.QUEUED, note=_SAID[said])
+        spend = said is Settlement.RUN_AGAIN and not by_owner
         row = await self._records.change(
-            key, self._store.requeue, key, entry, from_state=JobState.UNKNOWN_EFFECT
+            key, self._store.settle, row.fence, words, entry, spend=spend
         )
         self._scheduler.queued(row)
         return row
-
-    async def end_account(self, account: DeviceId) -> None:
-        """See `ConsoleJobs.end_account`."""
-        await self._scheduler.end_account(account)
-        dropped = await self._records.call(self._store.drop, (account,))
-        for row in dropped:
-            self._records.ring(row.key)
-            note_tool_run(self._audit, account, row.tool, row.key.id, "dropped")
 
     async def _question(self, approval: ApprovalId) -> Question | None:
         """The question, answered or not; None if there is none."""

@@ -13,7 +13,7 @@ from homing_core.errors import (
     OverloadedError,
     RefusedError,
 )
-from homing_core.jobs import JobState, JobStatus
+from homing_core.jobs import JobStatus
 from homing_crypto.approvals import verify_approval
 from homing_crypto.audit.actions import note_approval, note_tool_run
 from homing_crypto.certificates import check_certificate
@@ -149,7 +149,8 @@ class JobDesk(ConsoleDesk):
 
     async def settle(self, device: PairedDevice, job: JobId, said: Settlement) -> JobStatus:
         """See `Jobs.settle`."""
-        return self._status(await self.settle_any(JobKey(device.owner, job), said))
+        key = JobKey(device.owner, job)
+        return self._status(await self._settled(key, said, by_owner=rules.is_owner(device)))
 
     async def download(
         self, device: PairedDevice, job: JobId, offset: int
@@ -176,7 +177,7 @@ class JobDesk(ConsoleDesk):
         return await self._records.call(self._store.get, JobKey(device.owner, job))
 
     def _status(self, row: JobRow) -> JobStatus:
-        held = self._scheduler.trouble if row.state is JobState.QUEUED else ""
+        held = self._scheduler.waits_for(row)
         return JobStatus(
             id=row.key.id,
             tool_name=row.tool.name,

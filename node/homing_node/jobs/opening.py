@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from homing_core.errors import HomingError, NotFoundError, RefusedError
+from homing_crypto.approvals import verify_signer
+from homing_crypto.certificates import check_certificate
 
 from homing_node.jobs import rules
 from homing_node.jobs.forms import decode_payload
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from homing_agent.tool import Tool
+    from homing_core.approvals import ApprovalStatement
     from homing_core.clock import Clock
     from homing_crypto.devices import PairedDevice
     from homing_crypto.trust import TrustStore
@@ -136,8 +139,9 @@ class Opener:
         if tool.spec.schema_hash != row.tool.schema_hash:
             msg = f"the tool {row.tool.name} has changed since the job was handed in"
             raise NotFoundError(msg, "Look at this node's tools again, and hand it in anew.")
-        consent = payload.approval
-        rules.check_consent(consent.statement if consent else None, payload.spec, tool.spec)
+        if rules.needs_person(tool.spec):
+            said = await asyncio.to_thread(self._consented, row, payload)
+            rules.check_consent(said, payload.spec, tool.spec)
         return Opened(cipher, payload, device, standing, tool)
 
     def offered(self, opened: Opened) -> tuple[Tool, ...]:
@@ -152,6 +156,21 @@ class Opener:
             if tool is not None and spec.id != opened.tool.spec.id:
                 found.append(tool)
         return tuple(found)
+
+    def _consented(self, row: JobRow, payload: Payload) -> ApprovalStatement | None:
+        """What a key of the job's account has signed: whoever writes to the store has no such key.
+
+        Raises:
+            HomingError: nobody did whom this node knows, or it was altered.
+        """
+        consent = payload.approval
+        if consent is None:
+            return None
+        for key in self._trust.keys(row.key.account):
+            if key.id == consent.statement.device and not key.revoked_at:
+                return verify_signer(consent, check_certificate(key.certificate_der))
+        msg = "the key that signed the consent is not known here as this device's"
+        raise RefusedError(msg, "Hand the job in again.")
 
     async def _tool(self, row: JobRow, waits: Callable[[], bool]) -> Tool:
         """The tool; after a start, its server may take a while to come up."""

@@ -39,21 +39,33 @@ class Unsettled(Exception):  # noqa: N818  # no error: the job stops and asks
         self.step = step
 
 
-def word_for(row: JobRow, effect: Effect, said: Settlement) -> bytes | None:
-    """What is to be recorded as the outcome, to be sealed; None if the record is to go."""
+def words_for(
+    row: JobRow, effects: Iterable[Effect], cipher: JobCipher, said: Settlement
+) -> dict[int, bytes | None]:
+    """What is to be recorded, by step; None where the record is to go, and the call be made again.
+
+    What is known stays. Of something within a tool, the last word is what the tool is told.
+    """
+    return {
+        effect.step: _word_for(row, effect, cipher, said)
+        for effect in effects
+        if effect.step >= UNKNOWN_STEPS or not effect.outcome
+    }
+
+
+def _word_for(row: JobRow, effect: Effect, cipher: JobCipher, said: Settlement) -> bytes | None:
     if effect.step >= UNKNOWN_STEPS:
-        return said.value.encode()
+        return cipher.seal("outcome", said.value.encode())
     if said is not Settlement.HAPPENED:
         return None
-    return encode_outcome(
-        JobResult(
-            row.key.id,
-            content=f"{row.tool.name} happened, as a person says; what it gave is not known.",
-            trust=Trust.TRUSTED,
-            sensitivity=row.sensitivity,
-            source=row.tool.name,
-        )
+    result = JobResult(
+        row.key.id,
+        content=f"{row.tool.name} happened, as a person says; what it gave is not known.",
+        trust=Trust.TRUSTED,
+        sensitivity=row.sensitivity,
+        source=row.tool.name,
     )
+    return cipher.seal("outcome", encode_outcome(result))
 
 
 async def settled(effects: Iterable[Effect], cipher: JobCipher, notebook: JobNotebook) -> None:

@@ -21,13 +21,15 @@ from homing_node.jobs.sql_rows import (
     question_values,
 )
 from homing_node.jobs.sql_tables import (
+    EFFECTS,
     JOBS,
     QUESTIONS,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from homing_core.ids import ApprovalId
-    from homing_core.jobs import JobState
 
     from homing_node.jobs.sealed import JobCipher
     from homing_node.jobs.store import (
@@ -71,11 +73,26 @@ class SqlPersons(SqlPart):
             )
             return add(connection, job, transitions.moved(job.row, entry))
 
-    def requeue(self, key: JobKey, entry: Entry, *, from_state: JobState) -> JobRow:
-        """See `JobStore.requeue`."""
+    def settle(
+        self, fence: Fence, words: Mapping[int, bytes | None], entry: Entry, *, spend: bool
+    ) -> JobRow:
+        """See `JobStore.settle`."""
         with self._database.write() as connection:
-            job = locked_one(connection, key)
-            return add(connection, job, transitions.requeued(job.row, entry, from_state))
+            job = locked_one(connection, fence.key)
+            change = transitions.settled(job.row, fence, entry)
+            for step, word in words.items():
+                mine = (EFFECTS.c.number == job.number, EFFECTS.c.step == step)
+                if word is None:
+                    connection.execute(sa.delete(EFFECTS).where(*mine))
+                else:
+                    connection.execute(sa.update(EFFECTS).where(*mine).values(outcome=word))
+            for question in asked(connection, job) if spend else ():
+                connection.execute(
+                    sa.update(QUESTIONS)
+                    .where(QUESTIONS.c.id == question.id)
+                    .values(spent=transitions.spent(question).spent)
+                )
+            return add(connection, job, change)
 
     def want_cancel(self, key: JobKey) -> JobRow:
         """See `JobStore.want_cancel`."""

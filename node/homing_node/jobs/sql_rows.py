@@ -207,6 +207,7 @@ def question(values: RowMapping, found: Found) -> Question:
         shown=b"" if cipher is None else bytes(values["shown"]),
         verdict=values["verdict"],
         answered_by=values["answered_by"],
+        spent=bool(values["spent"]),
     )
 
 
@@ -224,6 +225,7 @@ def question_values(number: int, one: Question, cipher: JobCipher) -> Values:
         "shown": one.shown,
         "verdict": one.verdict,
         "answered_by": one.answered_by,
+        "spent": one.spent,
     }
 
 

@@ -11,7 +11,6 @@ from homing_node.jobs.sql_access import (
     add,
     fenced,
     locked,
-    locked_one,
     of_key,
 )
 from homing_node.jobs.sql_looking import RUNNING, SqlPart, effects_of
@@ -95,17 +94,6 @@ class SqlRunning(SqlPart):
                     .where(EFFECTS.c.number == job.number, EFFECTS.c.step == step)
                     .values(outcome=outcome)
                 )
-
-    def forget_effect(self, key: JobKey, step: int) -> None:
-        """See `JobStore.forget_effect`."""
-        with self._database.write() as connection:
-            job = locked_one(connection, key)
-            transitions.may_forget(job.row)
-            connection.execute(
-                sa.delete(EFFECTS).where(
-                    EFFECTS.c.number == job.number, EFFECTS.c.step == step, EFFECTS.c.outcome == b""
-                )
-            )
 
     def put_note(self, fence: Fence, name: str, value: bytes) -> None:
         """See `JobStore.put_note`."""

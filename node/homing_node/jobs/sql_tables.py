@@ -136,6 +136,7 @@ QUESTIONS: Final = sa.Table(
     _blob("shown"),
     _text("verdict"),
     _text("answered_by"),
+    _flag("spent"),
 )
 RESULTS: Final = sa.Table(
     "homing_job_results",

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from homing_core.errors import ConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from homing_core.ids import ApprovalId, DeviceId, JobId, RequestId
     from homing_core.jobs import JobEvent, JobProgress, JobState
@@ -103,6 +103,7 @@ class Question:
         shown: tool, call, reason and preview, encrypted under the job's key.
         verdict: `allow` or `deny` once somebody has answered; empty before.
         answered_by: device id of who answered, or `console`.
+        spent: whether the yes has been used up: what it allowed may have happened.
     """
 
     id: ApprovalId
@@ -116,6 +117,7 @@ class Question:
     shown: bytes = field(repr=False)
     verdict: str = ""
     answered_by: str = ""
+    spent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,13 +325,6 @@ class JobStore(Protocol):
         """
         ...
 
-    def forget_effect(self, key: JobKey, step: int) -> None:
-        """A person has said that it is to be made again; one with an outcome stays.
-
-        Raises `ConflictError` while the job runs.
-        """
-        ...
-
     def effects(self, key: JobKey) -> tuple[Effect, ...]:
         """By step."""
         ...
@@ -365,8 +360,22 @@ class JobStore(Protocol):
         """
         ...
 
-    def requeue(self, key: JobKey, entry: Entry, *, from_state: JobState) -> JobRow:
-        """Put a job that waits for a person back in the queue; raises `ConflictError`."""
+    def settle(
+        self, fence: Fence, words: Mapping[int, bytes | None], entry: Entry, *, spend: bool
+    ) -> JobRow:
+        """A person has said what became of a call in doubt: all of it is stored, or nothing.
+
+        Args:
+            fence: the attempt that was found in doubt; what is said holds for no other.
+            words: by step, what is recorded as its outcome from now on; None deletes the record,
+                so that the call is made again.
+            entry: puts the job back in the queue.
+            spend: whether what an owner allowed in this job is used up, and to be asked for anew.
+
+        Raises:
+            NotFoundError: there is no such job.
+            ConflictError: it is not in doubt, or about another attempt by now.
+        """
         ...
 
     # Ending

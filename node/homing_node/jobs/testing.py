@@ -13,7 +13,7 @@ from homing_node.jobs import refused, transitions
 from homing_node.jobs.store import BURIED_S, MOST_BURIED, Effect, JobRow, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from homing_core.ids import ApprovalId, DeviceId, JobId
 
@@ -175,14 +175,6 @@ class MemoryJobStore:
             if not effect.outcome:
                 kept.effects[step] = replace(effect, outcome=outcome)
 
-    def forget_effect(self, key: JobKey, step: int) -> None:
-        """See `JobStore.forget_effect`."""
-        with self._lock:
-            kept = self._kept(key)
-            transitions.may_forget(kept.row)
-            if (effect := kept.effects.get(step)) is not None and not effect.outcome:
-                del kept.effects[step]
-
     def effects(self, key: JobKey) -> tuple[Effect, ...]:
         """See `JobStore.effects`."""
         with self._lock:
@@ -236,11 +228,21 @@ class MemoryJobStore:
                 kept.questions[kept.questions.index(question)] = after
             return kept.row
 
-    def requeue(self, key: JobKey, entry: Entry, *, from_state: JobState) -> JobRow:
-        """See `JobStore.requeue`."""
+    def settle(
+        self, fence: Fence, words: Mapping[int, bytes | None], entry: Entry, *, spend: bool
+    ) -> JobRow:
+        """See `JobStore.settle`."""
         with self._lock:
-            kept = self._kept(key)
-            kept.apply(transitions.requeued(kept.row, entry, from_state))
+            kept = self._kept(fence.key)
+            change = transitions.settled(kept.row, fence, entry)
+            for step, word in words.items():
+                if word is None:
+                    kept.effects.pop(step, None)
+                elif step in kept.effects:
+                    kept.effects[step] = replace(kept.effects[step], outcome=word)
+            if spend:
+                kept.questions = [transitions.spent(question) for question in kept.questions]
+            kept.apply(change)
             return kept.row
 
     def want_cancel(self, key: JobKey) -> JobRow:

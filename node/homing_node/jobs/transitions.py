@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from homing_core.approvals import Verdict
 from homing_core.errors import (
     ConflictError,
     IntegrityError,
@@ -137,23 +138,25 @@ def answered(
 
 
 def asked(row: JobRow, question: Question, entry: Entry) -> tuple[JobRow, JobEvent]:
-    """The row while it waits for a person."""
+    """The row while it waits for a person; `LostJobError` if its end is wanted: nobody is asked."""
+    if row.cancel_wanted:
+        msg = "the job's end is wanted, so nobody is asked anything more"
+        raise LostJobError(msg)
     return moved(row, replace(entry, state=JobState.WAITING_APPROVAL, approval_id=question.id))
 
 
-def may_forget(row: JobRow) -> None:
-    """Raise `ConflictError` if an attempt is at work that relies on what was recorded."""
-    if row.state is JobState.RUNNING:
-        msg = "the job runs"
-        raise ConflictError(msg, "Look at it again: somebody else may have answered.")
-
-
-def requeued(row: JobRow, entry: Entry, from_state: JobState) -> tuple[JobRow, JobEvent]:
-    """The row back in the queue; raises `ConflictError` if it is not where it was thought to be."""
-    if row.state is not from_state:
-        msg = "the job is not waiting for this any more"
-        raise ConflictError(msg, "Look at it again: somebody else may have answered.")
+def settled(row: JobRow, fence: Fence, entry: Entry) -> tuple[JobRow, JobEvent]:
+    """The row once somebody has said what became of it; `ConflictError` if that is not asked."""
+    if row.state is not JobState.UNKNOWN_EFFECT or row.attempt != fence.attempt:
+        msg = "this job does not wait for anybody to say whether it happened"
+        raise ConflictError(msg, "Look at it again: it may have been said.")
     return moved(row, entry)
+
+
+def spent(question: Question) -> Question:
+    """The question once what it allowed may have happened: an owner's yes holds once."""
+    gone = question.owners_only and question.verdict == Verdict.ALLOW.value
+    return replace(question, spent=True) if gone else question
 
 
 def ended(row: JobRow, ending: Ending, size: int, sha256: str) -> tuple[JobRow, JobEvent]:

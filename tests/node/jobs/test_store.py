@@ -126,7 +126,7 @@ def test_what_is_not_there(store: JobStore) -> None:
         lambda: store.want_cancel(key),
         lambda: store.read_result(key, 0, 9),
         lambda: store.delivered(key, "", NOW),
-        lambda: store.requeue(key, entry(JobState.QUEUED), from_state=JobState.UNKNOWN_EFFECT),
+        lambda: store.settle(Fence(key, 1), {}, entry(JobState.QUEUED), spend=True),
         lambda: store.jobs(ANN, most=1, before=key.id),
         lambda: store.answer(new_approval_id(), "allow", ANN, entry(JobState.QUEUED), NOW),
     ]

@@ -13,7 +13,7 @@ from homing_core.errors import (
     NotFoundError,
 )
 from homing_core.jobs import JobState
-from homing_node.jobs.store import JobKey, LostJobError
+from homing_node.jobs.store import Fence, JobKey, LostJobError
 from support.job_rows import (
     ANN,
     DAEMON,
@@ -186,21 +186,37 @@ def test_effects_are_recorded_before_and_after(store: JobStore) -> None:
         store.finish_effect(row.fence, 3, b"")
 
 
-def test_what_a_person_says_of_an_unknown_effect(store: JobStore) -> None:
+def test_what_a_person_says_of_an_unknown_effect_is_stored_at_once(store: JobStore) -> None:
     row = running(store)
+    words = {2: None, 3: b"it happened", 4: b"never begun"}
     store.begin_effect(row.fence, effect(1))
     store.finish_effect(row.fence, 1, b"known")
     store.begin_effect(row.fence, effect(2))
+    store.begin_effect(row.fence, effect(3))
+    back = entry(JobState.QUEUED)
     with pytest.raises(ConflictError):
-        store.forget_effect(row.key, 2)  # while it runs
+        store.settle(row.fence, words, back, spend=False)  # while it runs
     store.append(row.fence, entry(JobState.UNKNOWN_EFFECT))
-    for step in (1, 2, 2, 3):
-        store.forget_effect(row.key, step)
-    assert [one.step for one in store.effects(row.key)] == [1]
-    queued = store.requeue(row.key, entry(JobState.QUEUED), from_state=JobState.UNKNOWN_EFFECT)
-    assert queued.state is JobState.QUEUED
     with pytest.raises(ConflictError):
-        store.requeue(row.key, entry(JobState.QUEUED), from_state=JobState.UNKNOWN_EFFECT)
+        store.settle(Fence(row.key, 2), words, back, spend=False)  # of another attempt
+    assert len(store.effects(row.key)) == 3
+    queued = store.settle(row.fence, words, back, spend=False)
+    assert queued.state is JobState.QUEUED
+    said = [(one.step, one.outcome) for one in store.effects(row.key)]
+    assert said == [(1, b"known"), (3, b"it happened")]
+    with pytest.raises(ConflictError):
+        store.settle(row.fence, {3: None}, back, spend=False)
+    assert [one.step for one in store.effects(row.key)] == [1, 3]
+
+
+def test_nothing_of_what_a_person_says_is_stored_if_the_job_cannot_go_on(store: JobStore) -> None:
+    row = running(store)
+    store.begin_effect(row.fence, effect(1))
+    store.append(row.fence, entry(JobState.UNKNOWN_EFFECT))
+    with pytest.raises(InternalError):  # a job ends through its ending alone
+        store.settle(row.fence, {1: None}, entry(JobState.FAILED), spend=True)
+    assert store.effects(row.key) == (effect(1),)
+    assert store.get(row.key).state is JobState.UNKNOWN_EFFECT
 
 
 def test_that_it_happened_is_recorded_while_nobody_runs_it(store: JobStore) -> None:
