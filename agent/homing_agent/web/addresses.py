@@ -14,6 +14,8 @@ from typing import Final, TypeAlias
 
 from homing_core.errors import UsageError
 
+from homing_agent.web.surroundings import Surroundings
+
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -48,6 +50,23 @@ _NETWORKS: Final[tuple[tuple[str, str], ...]] = (
     ("ff00::/8", "a group of machines"),
 )
 _REFUSED: Final = tuple((ipaddress.ip_network(text), what) for text, what in _NETWORKS)
+_BY_NAME: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "fc00::/7",
+        "fec0::/10",
+    )
+)
+"""Where the name of something in a home may lead."""
+_NEVER_BY_NAME: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in ("100.100.100.200/32", "fd00:ec2::/32", "fd20:ce::254/128")
+)
+"""Metadata services of cloud machines at addresses that a home could have."""
 _GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _NAT64_LOCAL: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
@@ -59,6 +78,9 @@ _MOST_HOST: Final = 253
 _HINT: Final = (
     "Its owner may allow it with allow_private under [fetch] of the node's configuration."
 )
+_HINT_BY_NUMBER: Final = (
+    "A name in allow_private does not open that; its owner may write the address itself there."
+)
 
 
 def inner_network(address: Address) -> str:
@@ -68,7 +90,7 @@ def inner_network(address: Address) -> str:
     by both.
     """
     for network, what in _REFUSED:
-        if address.version == network.version and address in network:
+        if _is_in(address, (network,)):
             return what
     if isinstance(address, ipaddress.IPv4Address):
         return ""
@@ -105,7 +127,7 @@ class Allowed:
     """What may be fetched besides public addresses: `allow_private` of `[fetch]`.
 
     Attributes:
-        hosts: exact host names, lower case.
+        hosts: exact host names, lower case; they open networks of homes only.
         networks: networks and single addresses.
     """
 
@@ -135,20 +157,38 @@ class Allowed:
             hosts.add(text)
         return cls(frozenset(hosts), tuple(networks))
 
-    def refusal(self, host: str, address: Address) -> str:
+    def refusal(self, host: str, address: Address, around: Surroundings | None = None) -> str:
         """Why an address of a host may not be asked, for a person; empty if it may.
+
+        A host's name opens private networks and the home's own, wherever it leads there, but never
+        this machine's loopback, the local link or a metadata service: those only by number.
 
         Args:
             host: as the URL names it, lower case.
             address: what it resolves to.
+            around: what else is of this home.
         """
-        what = inner_network(address)
-        if not what or host in self.hosts:
+        here = Surroundings() if around is None else around
+        meant = [address]
+        if isinstance(address, ipaddress.IPv6Address):
+            meant += _ipv4_within(address)
+        inner = inner_network(address)
+        what = inner or next((found for found in map(here.what, meant) if found), "")
+        if not what:
             return ""
         candidates: list[Address] = [address]
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
             candidates.append(address.ipv4_mapped)
-        for network in self.networks:
-            if any(one.version == network.version and one in network for one in candidates):
-                return ""
-        return f"{what}. {_HINT}"
+        if any(_is_in(one, self.networks) for one in candidates):
+            return ""
+        named = host in self.hosts
+        if not named:
+            return f"{what}. {_HINT}"
+        homely = not inner or any(_is_in(one, _BY_NAME) for one in candidates)
+        if homely and not any(_is_in(one, _NEVER_BY_NAME) for one in candidates):
+            return ""
+        return f"{what}. {_HINT_BY_NUMBER}"
+
+
+def _is_in(address: Address, networks: tuple[Network, ...]) -> bool:
+    return any(one.version == address.version and address in one for one in networks)

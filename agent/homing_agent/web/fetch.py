@@ -17,15 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import httpx2
-from homing_core.errors import (
-    InvalidDataError,
-    OverloadedError,
-    RefusedError,
-    UnavailableError,
-)
+from homing_core.errors import InvalidDataError, OverloadedError, RefusedError, UnavailableError
 
 from homing_agent.web.addresses import Allowed, parse_address
 from homing_agent.web.answers import length_of, refusal, request_for, unpacker, unreachable
+from homing_agent.web.surroundings import look_around
 from homing_agent.web.urls import parse_page_address, redirected
 
 if TYPE_CHECKING:
@@ -33,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from homing_agent.web.addresses import Address
+    from homing_agent.web.surroundings import Surroundings
     from homing_agent.web.urls import PageAddress
 
 Resolve: TypeAlias = "Callable[[str, int], Awaitable[tuple[Address, ...]]]"
@@ -96,6 +93,7 @@ class PageFetcher:
         rules: what may be fetched.
         resolver: gives a name's addresses.
         verify: what certificates are checked with; True takes the system's authorities.
+        around: tells what else is of this home, at every page anew.
     """
 
     def __init__(
@@ -103,8 +101,10 @@ class PageFetcher:
         rules: FetchRules,
         resolver: Resolve = resolve,
         verify: ssl.SSLContext | bool = True,  # noqa: FBT001, FBT002  # as the client library has it
+        around: Callable[[], Surroundings] = look_around,
     ) -> None:
         """Keep them."""
+        self._around = around
         self._rules = rules
         self._resolve = resolver
         self._verify = verify
@@ -115,7 +115,7 @@ class PageFetcher:
         page = parse_page_address(text, self._rules.ports)
         literal = parse_address(page.host)
         if literal is not None:
-            self._judge(page, (literal,))
+            self._judge(page, (literal,), self._around())
         return page
 
     async def fetch(self, text: str, progress: Callable[[int, int], None]) -> Page:
@@ -199,13 +199,15 @@ class PageFetcher:
         if not found:
             msg = f"{page.host} has no address"
             raise UnavailableError(msg, "Check the address.")
-        self._judge(page, found)
+        self._judge(page, found, await asyncio.to_thread(self._around))
         return found[:_MOST_ADDRESSES]
 
-    def _judge(self, page: PageAddress, addresses: tuple[Address, ...]) -> None:
+    def _judge(
+        self, page: PageAddress, addresses: tuple[Address, ...], around: Surroundings
+    ) -> None:
         """One private address among several is enough to refuse: who mixes them is up to it."""
         for address in addresses:
-            why = self._rules.allowed.refusal(page.host, address)
+            why = self._rules.allowed.refusal(page.host, address, around)
             if why:
                 what, _, hint = why.partition(". ")
                 msg = f"{page.host} is not fetched: it leads to {what}"
@@ -236,9 +238,8 @@ class PageFetcher:
             msg = f"what {page.host} sends is damaged"
             raise InvalidDataError(msg, "Try again later.") from error
         kind, _, _ = response.headers.get("content-type", "").partition(";")
-        charset = response.charset_encoding or ""
-        charset = charset if _CHARSET.fullmatch(charset) else ""
-        return Page(page, kind.strip().lower(), charset, bytes(data))
+        charset = _CHARSET.fullmatch(response.charset_encoding or "")
+        return Page(page, kind.strip().lower(), charset.group() if charset else "", bytes(data))
 
     def _too_large(self) -> OverloadedError:
         msg = f"the page is larger than {self._rules.most_bytes:,} bytes"

@@ -113,6 +113,32 @@ def test_what_the_operator_names_is_asked_and_nothing_beside_it() -> None:
         assert allowed.refusal("evil.nas.lan", ip_address(address))
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "::1",
+        "::ffff:127.0.0.1",
+        "0.0.0.0",  # noqa: S104  # an address to refuse
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "fe80::1",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "64:ff9b::a9fe:a9fe",
+    ],
+)
+def test_a_name_of_the_home_opens_neither_this_machine_nor_its_metadata(address: str) -> None:
+    by_name = Allowed.parse(("nas.lan",))
+    assert "write the address" in by_name.refusal("nas.lan", ip_address(address))
+    by_number = Allowed.parse((address,))
+    assert not by_number.refusal("nas.lan", ip_address(address))
+
+
 @pytest.mark.parametrize("entry", ["", "1.2.3", "1.2.3.4/33", "a b", "-x", "http://nas", "*"])
 def test_an_entry_that_means_nothing_is_an_error(entry: str) -> None:
     with pytest.raises(UsageError):
