@@ -61,6 +61,15 @@ class End:
     outcome: str = ""
 
 
+def cancelled(row: JobRow) -> End:
+    """The end of a job whose end is wanted, and what is to be said of its effect."""
+    summary = {
+        JobState.RUNNING: "cancelled while it ran",
+        JobState.UNKNOWN_EFFECT: "cancelled; nobody knows whether it happened",
+    }
+    return End(JobState.CANCELLED, summary.get(row.state, "cancelled"))
+
+
 class Closer:
     """Ends jobs.
 

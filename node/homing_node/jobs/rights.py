@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from homing_agent.runtime.logs import get_logger
 from homing_core.access import Scope
 from homing_core.errors import HomingError
+from homing_core.jobs import JobState
 from homing_core.limits import may_use_tool
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class JobRights:
         if right is Right.FORGOTTEN:
             _log.info("jobs.device_shut_out", device=row.key.account)
             await self._jobs.end_account(row.key.account)
-        elif right is Right.STOPS and not row.cancel_wanted:
+        elif right is Right.STOPS and not (row.cancel_wanted and row.state is JobState.RUNNING):
             _log.info("job.not_allowed_any_more", device=row.key.account, job=row.key.id)
             await self._jobs.cancel_any(row.key)
 

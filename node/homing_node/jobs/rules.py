@@ -45,6 +45,11 @@ def is_owner(device: PairedDevice) -> bool:
     return device.role is DeviceRole.OWNER and not device.introduced_by
 
 
+def in_household(device: PairedDevice) -> bool:
+    """Whether it is an owner's or a member's, and was paired here."""
+    return not device.introduced_by and device.role in {DeviceRole.OWNER, DeviceRole.MEMBER}
+
+
 def changes_home(tool: ToolSpec) -> bool:
     """Whether it changes this computer, or acts in its owner's name."""
     return tool.effect in _CHANGES
@@ -170,8 +175,7 @@ def may_see(device: PairedDevice, account: DeviceId) -> bool:
 
 def priority_for(device: PairedDevice, wanted: int) -> int:
     """The priority that a job gets: nobody but the household goes before others."""
-    household = not device.introduced_by and device.role in {DeviceRole.OWNER, DeviceRole.MEMBER}
-    most = MOST_PRIORITY if household else 0
+    most = MOST_PRIORITY if in_household(device) else 0
     return max(-MOST_PRIORITY, min(wanted, most))
 
 

@@ -161,11 +161,20 @@ async def test_what_had_ended_before_a_killed_revocation_is_forgotten_at_the_sta
 
 async def test_a_device_that_lost_the_scope_has_its_jobs_stopped_once() -> None:
     world = World()
+    assert world.kept.claim(world.jobs[0], "den", NOW, 9.0, attempt=0) is not None
     world.store.grant(world.phone.id, DeviceRole.GUEST, frozenset({Scope.INFERENCE}), Limits())
     await world.rights.look()
     await world.rights.look()
     assert world.told.cancelled == [world.jobs[0]]
     assert world.told.ended == []
+
+
+async def test_a_job_that_nobody_runs_any_more_and_whose_end_is_wanted_is_ended_too() -> None:
+    world = World()
+    world.store.grant(world.phone.id, DeviceRole.GUEST, frozenset({Scope.INFERENCE}), Limits())
+    world.kept.want_cancel(world.jobs[0])  # and then it parked
+    await world.rights.look()
+    assert world.told.cancelled == [world.jobs[0]]
 
 
 async def test_a_key_that_was_shut_out_names_its_account() -> None:
