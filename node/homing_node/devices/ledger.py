@@ -155,7 +155,7 @@ class UsageLedger:
                     msg = "cannot use the usage ledger now"
                     hint = "Check the disk's free space and try again."
                     raise UnavailableError(msg, hint) from error
-                msg = f"the usage ledger ({self._path}) is damaged"
+                msg = f"the usage ledger ({self._path.name}) is damaged"
                 raise IntegrityError(msg, "Move it away to start a new one.") from error
 
         # A write that was begun is finished, even if whoever waits for it goes away.

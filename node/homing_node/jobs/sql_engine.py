@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from homing_core.errors import ConfigError, HomingError, UnavailableError
 from sqlalchemy import event, exc
 
-from homing_node.jobs.sql_errors import translated
+from homing_node.jobs.sql_errors import moved_away, translated
 from homing_node.jobs.sql_place import check_file, create, place
 from homing_node.jobs.sql_tables import prepare
 
@@ -156,8 +156,7 @@ class JobDatabase:
 
     def _check_in_place(self) -> None:
         if self._path is not None and not self._path.exists():
-            msg = f"{self._path} was moved or deleted while it was in use"
-            raise UnavailableError(msg, "Put it back, or start the node anew.")
+            raise moved_away(self._path)
 
     @contextlib.contextmanager
     def _plain_errors(self) -> Generator[None]:

@@ -42,6 +42,17 @@ def damaged() -> IntegrityError:
     return IntegrityError(msg, "Restore it from a backup, or move it away: its jobs are then lost.")
 
 
+def _name(path: Path | None) -> str:
+    """The file without its folder: a guest is told this, and is not to learn where things lie."""
+    return "the jobs database" if path is None else path.name
+
+
+def moved_away(path: Path) -> UnavailableError:
+    """What is said once the file is not where it was opened."""
+    msg = f"{_name(path)} was moved or deleted while it was in use"
+    return UnavailableError(msg, "Put it back, or start the node anew.")
+
+
 def translated(error: Exception, path: Path | None) -> HomingError:
     """The error for a person.
 
@@ -56,7 +67,7 @@ def translated(error: Exception, path: Path | None) -> HomingError:
         if (why := _SQLITE.get(code)) is None:
             return damaged()
         hint = "Free some space" if code == sqlite3.SQLITE_FULL else "Try again"
-        return UnavailableError(f"cannot use {path or 'the jobs database'} now: {why}", f"{hint}.")
+        return UnavailableError(f"cannot use {_name(path)} now: {why}", f"{hint}.")
     state = getattr(cause, "sqlstate", None) or ""
     if state in {"XX001", "XX002"}:
         return damaged()

@@ -18,7 +18,7 @@ from homing_proto.codec.jobs import decode_job_spec, encode_job_event, encode_jo
 from homing_proto.v1 import job_pb2 as wire
 from homing_proto.v1 import job_pb2_grpc
 
-from homing_node.rpc.fitting import fitting
+from homing_node.rpc.fitting import fairly, fitting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
@@ -116,11 +116,12 @@ class JobsService(job_pb2_grpc.JobsServiceServicer):
     async def ListPendingApprovals(  # noqa: N802  # the wire's name
         self, request: wire.ListPendingApprovalsRequest, context: Context
     ) -> wire.ListPendingApprovalsResponse:
-        """What the caller may answer; as many of the oldest as one answer holds."""
+        """What the caller may answer; of everybody some, as many as one answer holds."""
         del request, context
         found = await self._jobs.pending(current_caller().device)
+        shown = [encode_pending_approval(question) for question in found]
         return wire.ListPendingApprovalsResponse(
-            approvals=fitting(map(encode_pending_approval, found[: limits.MAX_JOBS]))
+            approvals=fairly(shown, lambda question: question.device, limits.MAX_JOBS)
         )
 
     async def AnswerApproval(  # noqa: N802  # the wire's name

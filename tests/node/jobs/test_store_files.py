@@ -250,6 +250,28 @@ def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str) -> 
     assert "hunter2" not in whole_story(caught.value)
 
 
+@pytest.mark.attack
+def test_a_device_is_not_told_where_the_file_lies(path: Path) -> None:
+    """What the store cannot do goes to whoever hands a job in; its words name no folder."""
+    store = SqlJobStore(path, busy_s=0.1)
+    words: list[str] = []
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UnavailableError) as busy:
+            store.submit(new_job(), 0, 0)
+        words.append(str(busy.value))
+    away = path.with_suffix(".away")
+    path.rename(away)
+    with pytest.raises(UnavailableError) as moved:
+        store.submit(new_job(), 0, 0)
+    words.append(str(moved.value))
+    away.rename(path)
+    store.close()
+    for said in words:
+        assert path.name in said
+        assert str(path.parent) not in said
+
+
 def whole_story(error: BaseException | None) -> str:
     """All that a log could say of an error and its causes."""
     text = ""
