@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from homing_core.errors import UsageError
 
+from homing_agent.tools.home.recipe_pattern import why_too_slow
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -18,7 +20,6 @@ Value: TypeAlias = str | int | float | bool
 MOST_CHARS: Final = 4000
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _PLACEHOLDER: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_REPEATED_GROUP: Final = re.compile(r"(?<!\\)\)(?:[*+]|\{)")
 _HINT: Final = "Correct the recipe."
 
 
@@ -141,7 +142,7 @@ def check_parameter(key: str, parameter: Parameter) -> None:
         refuse(f"{key}.folder", "a path needs the absolute folder that it must lie in")
     if parameter.flag and not parameter.flag.isprintable():
         refuse(f"{key}.flag", "it holds control characters")
-    _check_pattern(f"{key}.pattern", parameter.pattern)
+    _check_pattern(f"{key}.pattern", parameter)
 
 
 def _check_choices(key: str, choices: Sequence[str]) -> None:
@@ -151,14 +152,14 @@ def _check_choices(key: str, choices: Sequence[str]) -> None:
         refuse(f"{key}.choices", "a word is empty or holds control characters")
 
 
-def _check_pattern(key: str, pattern: str) -> None:
+def _check_pattern(key: str, parameter: Parameter) -> None:
     try:
-        re.compile(pattern)
-    except re.error as error:
+        re.compile(parameter.pattern)
+    except (re.error, OverflowError, RecursionError) as error:
         refuse(key, f"it is no regular expression: {error}")
-    if _REPEATED_GROUP.search(pattern):
-        # Such patterns can take longer than the universe has for a text made for it.
-        refuse(key, "a group in it is repeated, which a hostile text can make take for ever")
+    why = why_too_slow(parameter.pattern, parameter.most_chars)
+    if why:
+        refuse(key, why)
 
 
 def pieces(text: str) -> Piece:
