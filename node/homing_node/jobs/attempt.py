@@ -17,10 +17,11 @@ from homing_core.jobs import JobState
 from homing_node.jobs import rules
 from homing_node.jobs.attempt_parts import folder_of
 from homing_node.jobs.closing import End, cancelled, error_result
-from homing_node.jobs.consenting import OWN_STEP, JobConsent, OfferedTool
+from homing_node.jobs.consenting import OWN_STEP, JobConsent
 from homing_node.jobs.forms import decode_outcome, encode_outcome
 from homing_node.jobs.leaving import MOST_CRASHES, Leaving, unpark
 from homing_node.jobs.notebook import JobNotebook, Reporter
+from homing_node.jobs.offering import OfferedTool
 from homing_node.jobs.outputs import failure_of, kept_files, result_of, summary_of
 from homing_node.jobs.settling import Unsettled, settled
 from homing_node.jobs.store import Effect, LostJobError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from homing_core.jobs import JobProgress, JobResult
 
     from homing_node.jobs.attempt_parts import AttemptParts
+    from homing_node.jobs.lease import Lease
     from homing_node.jobs.opening import Opened
     from homing_node.jobs.store import JobRow, Question
     from homing_node.jobs.supervised import Given
@@ -47,15 +49,17 @@ class Attempt:
     Args:
         parts: what it is made with.
         row: the job, just claimed.
+        lease: for how long.
 
     Attributes:
         row: the same.
         done: set when it is over, however it went.
     """
 
-    def __init__(self, parts: AttemptParts, row: JobRow) -> None:
+    def __init__(self, parts: AttemptParts, row: JobRow, lease: Lease) -> None:
         """Nothing was begun."""
         self.row = row
+        self._lease = lease
         self.done = asyncio.Event()
         self._parts = parts
         self._store = parts.records.store
@@ -68,6 +72,10 @@ class Attempt:
     def tell(self, why: Why) -> None:
         """End it, soon."""
         self._supervisor.tell(why)
+
+    def renewed(self, since: float) -> None:
+        """The job is still this attempt's; see `Lease.renewed`."""
+        self._lease.renewed(since)
 
     async def run(self) -> None:
         """Make the attempt. What the store does not let us write leaves the job to be taken up."""
@@ -155,12 +163,13 @@ class Attempt:
             notebook=notebook,
             engine=engine,
             consent=consent,
-            offered=tuple(OfferedTool(tool, consent) for tool in offered),
+            offered=tuple(OfferedTool(tool, consent, self._may_act) for tool in offered),
             folder=work,
             device_name=opened.device.name,
+            silence_s=self._lease.silence_s,
         )
         try:
-            given = await self._supervisor.run(opened.tool, call.arguments, context)
+            given = await self._supervisor.run(opened.tool, call.arguments, context, self._may_act)
         finally:
             notebook.close()
             await reporter.close()
@@ -195,7 +204,15 @@ class Attempt:
         except HomingError as refusal:
             return error_result(self.row, refusal), {}
 
+    def _may_act(self) -> None:
+        """Return only if no other daemon can have the job; raises `LostJobError`."""
+        if self._lease.over:
+            self.tell(Why.LOST)
+            msg = "this daemon stood still for so long that another may have the job"
+            raise LostJobError(msg)
+
     async def _begin_effect(self, opened: Opened) -> None:
+        self._may_act()
         effect = Effect(
             OWN_STEP,
             opened.tool.spec.schema_hash,
@@ -242,11 +259,14 @@ class Attempt:
 
     async def _consent(self, opened: Opened) -> JobConsent:
         now = self._parts.clock.now()
+        questions = await self._parts.records.call(self._store.questions, self.row.key)
         return JobConsent(
             row=self.row,
             standing=opened.standing,
+            look=lambda: self._parts.opener.standing(self.row),
             cipher=opened.cipher,
-            questions=await self._parts.records.call(self._store.questions, self.row.key),
+            questions=questions,
+            no_owners=await self._parts.opener.no_owners(questions),
             now=now,
             expires_at=now + self._parts.section.approval_days * _DAY_S,
             park=self._park,

@@ -10,19 +10,16 @@ from homing_core.canonical import sha256_json
 from homing_core.errors import RefusedError
 from homing_core.ids import ApprovalId
 from homing_core.jobs import PendingApproval
-from homing_core.tools import ToolCall
 
 from homing_node.jobs import rules
 from homing_node.jobs.forms import encode_question
 from homing_node.jobs.store import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Collection, Iterable
 
     from homing_agent.ports import ConsentQuestion
-    from homing_agent.tool import Tool, ToolContext, ToolOutput
-    from homing_core.canonical import JsonObject
-    from homing_core.tools import ToolSpec
+    from homing_core.tools import ToolCall, ToolSpec
     from homing_crypto.devices import PairedDevice
 
     from homing_node.devices.limits import Standing
@@ -47,8 +44,10 @@ class JobConsent:
     Args:
         row: the job.
         standing: what holds for its device.
+        look: what holds for it by now; an attempt may take hours.
         cipher: the job's own.
         questions: those of the job that were asked, answered ones too.
+        no_owners: who answered as an owner, and is none any more.
         expires_at: when a question asked now is void.
         park: ends the attempt.
     """
@@ -58,8 +57,10 @@ class JobConsent:
         *,
         row: JobRow,
         standing: Standing,
+        look: Callable[[], Awaitable[Standing]],
         cipher: JobCipher,
         questions: Iterable[Question],
+        no_owners: Collection[str] = (),
         now: float,
         expires_at: float,
         park: Parks,
@@ -67,6 +68,8 @@ class JobConsent:
         """Keep what was said."""
         self._row = row
         self._standing = standing
+        self._look = look
+        self._no_owners = no_owners
         self._cipher = cipher
         self._questions = tuple(questions)
         self._now = now
@@ -89,6 +92,7 @@ class JobConsent:
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         """See `Consent.ask`: the answer if there is one, or the end of this attempt."""
         tool, call = question.tool, question.call
+        self._standing = await self._look()
         said = self._said(tool, call, question.step)
         for verdict in (Verdict.DENY, Verdict.ALLOW):
             if verdict.value in said:
@@ -97,7 +101,16 @@ class JobConsent:
         return await self._park(asked)
 
     async def require(self, tool: ToolSpec, call: ToolCall, preview: str) -> None:
-        """Return only if a person has allowed exactly this; `RefusedError` if one said no."""
+        """Return only if the device may use it, and a person has allowed exactly this if need be.
+
+        Raises:
+            NotFoundError: it may not use this tool any more.
+            RefusedError: it may use none any more, or a person said no.
+        """
+        self._standing = await self._look()
+        rules.check_use(self._standing.device, self._standing.limits, tool)
+        if not rules.needs_person(tool):
+            return
         said = self._said(tool, call)
         if Verdict.ALLOW.value in said:
             return
@@ -110,15 +123,16 @@ class JobConsent:
         """What counts of the answers to a call, at one step or any.
 
         A no always does. A yes does until it is spent, and where an owner's is needed by now, only
-        an owner's.
+        that of somebody who is an owner by now.
         """
-        owners = rules.needs_owner(tool, self._standing)
-        return {
-            one.verdict
-            for one in self._asked(tool, call, step)
-            if one.verdict == Verdict.DENY.value
-            or (one.verdict and not one.spent and (one.owners_only or not owners))
-        }
+        asked = self._asked(tool, call, step)
+        return {one.verdict for one in asked if self._counts(one, tool)}
+
+    def _counts(self, one: Question, tool: ToolSpec) -> bool:
+        if one.verdict != Verdict.ALLOW.value:
+            return bool(one.verdict)
+        owners = one.owners_only and one.answered_by not in self._no_owners
+        return not one.spent and (owners or not rules.needs_owner(tool, self._standing))
 
     def _asked(self, tool: ToolSpec, call: ToolCall, step: int) -> list[Question]:
         """Earlier questions about a call, at one step or any."""
@@ -148,41 +162,6 @@ class JobConsent:
             now=self._now,
             expires_at=self._expires_at,
         )
-
-
-class OfferedTool:
-    """A tool for a tool that calls others: whatever that one does, nobody's consent is left out.
-
-    Args:
-        tool: what it is.
-        consent: of the job.
-    """
-
-    def __init__(self, tool: Tool, consent: JobConsent) -> None:
-        """Keep them."""
-        self._tool = tool
-        self._consent = consent
-
-    @property
-    def spec(self) -> ToolSpec:
-        """As in `Tool`."""
-        return self._tool.spec
-
-    def unavailable(self) -> str | None:
-        """As in `Tool`."""
-        return self._tool.unavailable()
-
-    def preview(self, arguments: JsonObject) -> str:
-        """As in `Tool`."""
-        return self._tool.preview(arguments)
-
-    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
-        """As in `Tool`, if a person has allowed it where one is needed."""
-        spec = self._tool.spec
-        if rules.needs_person(spec):
-            call = ToolCall(context.call_id, spec.name, arguments)
-            await self._consent.require(spec, call, self._tool.preview(arguments))
-        return await self._tool.run(arguments, context)
 
 
 def _denied(tool: ToolSpec) -> RefusedError:

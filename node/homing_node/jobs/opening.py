@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from homing_core.errors import HomingError, NotFoundError, RefusedError
+from homing_core.ids import DeviceId
 from homing_crypto.approvals import verify_signer
+from homing_crypto.audit.records import CONSOLE
 from homing_crypto.certificates import check_certificate
 
 from homing_node.jobs import rules
@@ -15,7 +17,7 @@ from homing_node.jobs.forms import decode_payload
 from homing_node.jobs.sealed import JobCipher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from homing_agent.tool import Tool
     from homing_core.approvals import ApprovalStatement
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from homing_node.devices.limits import Standing
     from homing_node.jobs.forms import Payload
     from homing_node.jobs.records import Records
-    from homing_node.jobs.store import JobRow
+    from homing_node.jobs.store import JobRow, Question
     from homing_node.tools import HomeTools
 
 TOOL_WAIT_S: Final = 60.0
@@ -120,6 +122,25 @@ class Opener:
         # A key in its overlap is about to go, and with it whatever was sealed for it.
         return min(live, key=lambda key: (key.retires_at > 0, key.id != row.device))
 
+    async def standing(self, row: JobRow) -> Standing:
+        """What holds for that device now; raises as `holder`, or if nobody vouches for it."""
+        device = await self.holder(row)
+        return await asyncio.to_thread(self._access.standing, device)
+
+    async def no_owners(self, questions: Iterable[Question]) -> frozenset[str]:
+        """Who answered as an owner and is none any more; a device not known here may still be."""
+        said = {one.answered_by for one in questions if one.owners_only and one.verdict}
+
+        def look() -> frozenset[str]:
+            known = [self._trust.lookup(DeviceId(by)) for by in said - {CONSOLE}]
+            return frozenset(
+                device.id
+                for device in known
+                if device is not None and (device.revoked_at or not rules.is_owner(device))
+            )
+
+        return await asyncio.to_thread(look)
+
     async def open(self, row: JobRow, waits: Callable[[], bool]) -> Opened:
         """Everything that an attempt needs.
 
@@ -132,8 +153,8 @@ class Opener:
         """
         cipher, sealed = await self.cipher(row)
         payload = decode_payload(cipher.open("payload", sealed))
-        device = await self.holder(row)
-        standing = await asyncio.to_thread(self._access.standing, device)
+        standing = await self.standing(row)
+        device = standing.device
         tool = await self._tool(row, waits)
         rules.check_use(device, standing.limits, tool.spec)
         if tool.spec.schema_hash != row.tool.schema_hash:

@@ -14,18 +14,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
+from homing_core.clock import boot_time
 from homing_core.errors import HomingError
 from homing_core.jobs import JobState
 
+from homing_node.jobs import rules
 from homing_node.jobs.attempt import Attempt
-from homing_node.jobs.closing import End, error_result
-from homing_node.jobs.picking import next_job
+from homing_node.jobs.closing import End, cancelled, error_result
+from homing_node.jobs.lease import Lease
 from homing_node.jobs.store import Entry, LostJobError
 from homing_node.jobs.supervised import Why
 from homing_node.jobs.tending import Tender
+from homing_node.jobs.turns import Turns
 
 if TYPE_CHECKING:
     from homing_core.ids import DeviceId
+    from homing_crypto.devices import PairedDevice
 
     from homing_node.jobs.attempt_parts import AttemptParts
     from homing_node.jobs.opening import Access
@@ -69,10 +73,11 @@ class Scheduler:
         self._workflows = workflows
         self._access = access
         self._place = place
+        self._lease_s = parts.section.lease_seconds if place.shared else 0.0
         self._claimed: dict[tuple[JobKey, int], JobRow] = {}
         self._running: dict[JobKey, Attempt] = {}
         self._queue: dict[JobKey, JobRow] = {}
-        self._held: dict[JobKey, float] = {}
+        self._turns = Turns(parts.section.at_once, self._running)
         self._wake = asyncio.Event()
         self._stale = True
         self._stopping = False
@@ -91,7 +96,7 @@ class Scheduler:
         """A job has come into the queue."""
         if row.state is JobState.QUEUED:
             self._queue[row.key] = row
-            self._held.pop(row.key, None)
+            self._turns.free(row.key)
         self._wake.set()
 
     def _again(self, row: JobRow) -> None:
@@ -109,7 +114,7 @@ class Scheduler:
         if row.state is JobState.RUNNING and row.runner != self._place.runner:
             return row  # its daemon hears of it when it next says that it is alive
         with contextlib.suppress(LostJobError):
-            return await self._parts.closer.end(row, End(JobState.CANCELLED, "cancelled"))
+            return await self._parts.closer.end(row, cancelled(row))
         return await self._records.call(self._store.get, row.key)
 
     async def give_up(self, row: JobRow, error: HomingError) -> JobRow:
@@ -168,6 +173,13 @@ class Scheduler:
         """Look after jobs; see `Tender.beat`."""
         await self._tender.beat()
 
+    def waits_for(self, row: JobRow) -> str:
+        """Why a job does not begin, for a person; empty if it is not waiting for its turn.
+
+        Of a database that several daemons share, this one knows only its own reasons.
+        """
+        return (self.trouble or self._turns.why(row.key)) if row.state is JobState.QUEUED else ""
+
     # By itself
 
     async def _look(self) -> None:
@@ -194,16 +206,15 @@ class Scheduler:
                 self._stale = True
 
     async def _start_all(self) -> None:
-        if len(self._running) >= self._parts.section.at_once:
+        if self._turns.full:
             return
         if self._stale:
             self._queue, self._stale = {}, False
             rows = await self._records.call(self._store.queued, PAGE)
             self._queue = {row.key: row for row in rows} | self._queue  # told meanwhile
-        while len(self._running) < self._parts.section.at_once and not self._stopping:
-            now = self._parts.clock.monotonic()
-            self._held = {key: until for key, until in self._held.items() if until > now}
-            row = next_job(self._queue.values(), [key.account for key in self._running], self._held)
+        self._turns.look_anew()
+        while not self._stopping:
+            row = self._turns.next(self._queue.values(), self._parts.clock.monotonic())
             if row is None:
                 return
             await self._workflows.launch(self.execute)
@@ -211,16 +222,17 @@ class Scheduler:
 
     async def _begin(self, row: JobRow) -> None:
         """Claim a job and have it driven, if its device may use the node now."""
-        if not await self._may_run(row):
-            self._held[row.key] = self._parts.clock.monotonic() + _HELD_S
+        device = await self._admitted(row)
+        if device is None or not self._turns.take(row.key, household=rules.in_household(device)):
             return
         self._queue.pop(row.key, None)
+        lease = Lease(self._lease_s, boot_time())
         claimed = await self._records.change(
             row.key,
             self._store.claim,
             row.key,
             self._place.runner,
-            self._parts.clock.now(),
+            await self._records.call(self._store.time, self._parts.clock.now()),
             self._parts.section.lease_seconds,
             attempt=row.attempt,
         )
@@ -229,7 +241,7 @@ class Scheduler:
             return
         named = (claimed.key, claimed.attempt)
         self._claimed[named] = claimed
-        self._running[claimed.key] = Attempt(self._parts, claimed)
+        self._running[claimed.key] = Attempt(self._parts, claimed, lease)
         try:
             await self._workflows.start(*named)
         except BaseException:
@@ -237,15 +249,16 @@ class Scheduler:
                 await self._unbegun(claimed)
             raise
 
-    async def _may_run(self, row: JobRow) -> bool:
-        """Whether its device is let in here and now; `rights` ends what may never run again."""
+    async def _admitted(self, row: JobRow) -> PairedDevice | None:
+        """Its device, if it is let in here and now; `rights` ends what may never run again."""
         try:
             device = await self._parts.opener.holder(row)
             await asyncio.to_thread(self._access.over, device)
         except HomingError as error:
             _log.info("job.held", job=row.key.id, reason=error.what)
-            return False
-        return True
+            self._turns.hold(row.key, self._parts.clock.monotonic() + _HELD_S, error.what)
+            return None
+        return device
 
     async def _unclaimed(self, row: JobRow) -> None:
         """Somebody else has it, or its end is wanted."""
@@ -275,7 +288,10 @@ class Scheduler:
         """An attempt is over: its job may wait for another, and others for its place."""
         with contextlib.suppress(HomingError):
             row = await self._records.call(self._store.get, key)
-            self.queued(row)
+            if row.cancel_wanted and not row.state.final:
+                await self.cancel(row)  # it was wanted while the attempt was ending otherwise
+            else:
+                self.queued(row)
         self._records.ring(key)
         self._wake.set()
 

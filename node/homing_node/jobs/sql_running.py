@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -50,7 +51,15 @@ class SqlRunning(SqlPart):
             change = transitions.claimed(jobs[0].row, runner, now, lease_s, attempt)
             return None if change is None else add(connection, jobs[0], change)
 
-    def renew(self, runner: str, now: float, lease_s: float) -> tuple[JobKey, ...]:
+    def time(self, own: float) -> float:
+        """See `JobStore.time`."""
+        if self._database.sqlite:
+            return own
+        with self._database.read() as connection:
+            query = sa.select(sa.extract("epoch", sa.func.clock_timestamp()))
+            return float(connection.execute(query).scalar_one())
+
+    def renew(self, runner: str, now: float, lease_s: float) -> tuple[JobRow, ...]:
         """See `JobStore.renew`."""
         with self._database.write() as connection:
             mine = locked(connection, RUNNING, JOBS.c.runner == runner)
@@ -59,7 +68,7 @@ class SqlRunning(SqlPart):
                 .where(RUNNING, JOBS.c.runner == runner)
                 .values(lease_until=now + lease_s)
             )
-            return tuple(job.row.key for job in mine if job.row.cancel_wanted)
+            return tuple(replace(job.row, lease_until=now + lease_s) for job in mine)
 
     def append(self, fence: Fence, entry: Entry) -> JobEvent:
         """See `JobStore.append`."""

@@ -236,17 +236,21 @@ class JobStore(Protocol):
 
     # Handing in, looking
 
-    def submit(self, job: NewJob, most: int, most_of_peer: int) -> tuple[JobRow, bool]:
+    def submit(
+        self, job: NewJob, most: int, most_of_peer: int, most_waiting: int = 0
+    ) -> tuple[JobRow, bool]:
         """Store a job with its first event; the job as it is, and whether it is new.
 
         Args:
             job: what is handed in. One whose id and digest are known changes nothing.
             most: jobs of its account that may be unended, this one included; 0 is no limit.
             most_of_peer: the same for all of its peer's devices together.
+            most_waiting: bytes of results that may wait for the account, and for all of its peer's
+                devices together; with as many or more nothing new is taken. 0 is no limit.
 
         Raises:
             ConflictError: the id is known with another digest.
-            OverloadedError: its account or peer has as many as it may.
+            OverloadedError: its account or peer has as many as it may, or too much to fetch.
         """
         ...
 
@@ -255,9 +259,12 @@ class JobStore(Protocol):
         ...
 
     def jobs(
-        self, account: DeviceId | None, *, most: int, before: JobId | None = None
+        self, account: DeviceId | None, *, most: int, before: JobKey | None = None
     ) -> tuple[JobRow, ...]:
-        """Newest first: an account's, or everybody's; only those older than `before`."""
+        """Newest first: an account's, or everybody's; only those older than `before`.
+
+        Raises `NotFoundError` if that is not there.
+        """
         ...
 
     def unended(self, account: DeviceId | None = None) -> tuple[JobRow, ...]:
@@ -273,6 +280,15 @@ class JobStore(Protocol):
         ...
 
     # Running
+
+    def time(self, own: float) -> float:
+        """The time by which leases are compared, in seconds since the epoch.
+
+        Args:
+            own: what this daemon's clock says; the answer, unless the database has a clock that all
+                of its daemons share.
+        """
+        ...
 
     def queued(self, most: int) -> tuple[JobRow, ...]:
         """Jobs that wait for their turn: highest priority first, then oldest.
@@ -292,8 +308,8 @@ class JobStore(Protocol):
         """
         ...
 
-    def renew(self, runner: str, now: float, lease_s: float) -> tuple[JobKey, ...]:
-        """Say that a daemon is alive; those of its jobs whose end is wanted."""
+    def renew(self, runner: str, now: float, lease_s: float) -> tuple[JobRow, ...]:
+        """Say that a daemon is alive; the jobs that it still has, and has from now on."""
         ...
 
     def lost(self, now: float, runner: str = "") -> tuple[JobRow, ...]:
@@ -345,6 +361,10 @@ class JobStore(Protocol):
 
     def questions(self, key: JobKey | None = None) -> tuple[Question, ...]:
         """Of a job, answered ones too; of all jobs, only those that wait. Oldest first."""
+        ...
+
+    def question(self, approval: ApprovalId) -> Question:
+        """One question, answered or not; raises `NotFoundError`."""
         ...
 
     def answer(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
 from homing_core.errors import HomingError, InternalError
@@ -17,6 +17,8 @@ from homing_core.errors import HomingError, InternalError
 from homing_node.jobs.outputs import failure_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from homing_agent.tool import Tool, ToolContext, ToolOutput
     from homing_core.canonical import JsonObject
     from homing_core.clock import Clock
@@ -38,6 +40,9 @@ class Why(Enum):
     """Another daemon has the job."""
     PARKED = "parked"
     """It waits for a person."""
+
+
+_WEIGHT: Final = {Why.PARKED: 0, Why.STOPPING: 0, Why.CANCELLED: 1, Why.LOST: 2, Why.DROPPED: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +83,26 @@ class Supervisor:
         return self._told.is_set()
 
     def tell(self, why: Why) -> None:
-        """End it, soon. What was said first counts, but for what ends everything."""
-        if self.why is None or why in {Why.DROPPED, Why.LOST}:
+        """End it, soon. What weighs most counts, and of equals what was said first.
+
+        So an end that is wanted is not forgotten over a question, or a stop of the node.
+        """
+        if self.why is None or _WEIGHT[why] > _WEIGHT[self.why]:
             self.why = why
         self._told.set()
 
-    async def run(self, tool: Tool, arguments: JsonObject, context: ToolContext) -> Given | None:
-        """What came of the tool; None if it was told to stop before anything did."""
-        task = asyncio.create_task(_contained(tool, arguments, context))
+    async def run(
+        self, tool: Tool, arguments: JsonObject, context: ToolContext, may_act: Callable[[], None]
+    ) -> Given | None:
+        """What came of the tool; None if it was told to stop before anything did.
+
+        Args:
+            tool: what is run.
+            arguments: checked.
+            context: what it may use.
+            may_act: called right before the tool is, which does not run if this raises.
+        """
+        task = asyncio.create_task(_contained(tool, arguments, context, may_act))
         told = asyncio.create_task(self._told.wait())
         await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
         told.cancel()
@@ -119,8 +136,11 @@ class Supervisor:
         _unheard(task)
 
 
-async def _contained(tool: Tool, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+async def _contained(
+    tool: Tool, arguments: JsonObject, context: ToolContext, may_act: Callable[[], None]
+) -> ToolOutput:
     """Run a tool; what would end the whole process ends only this call."""
+    may_act()
     try:
         return await tool.run(arguments, context)
     except (SystemExit, KeyboardInterrupt) as error:

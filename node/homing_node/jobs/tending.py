@@ -6,11 +6,12 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.runtime.logs import get_logger
+from homing_core.clock import boot_time
 from homing_core.errors import HomingError, NotFoundError, UnavailableError
 from homing_core.jobs import JobState
 from homing_crypto.results import RESULT_LIFETIME_S
 
-from homing_node.jobs.closing import End
+from homing_node.jobs.closing import cancelled
 from homing_node.jobs.store import LostJobError
 from homing_node.jobs.supervised import Why
 
@@ -60,7 +61,13 @@ class Tender:
 
     async def beat(self) -> None:
         """Say that this daemon is alive, and look after jobs that nobody runs."""
-        for work in (self._renew, self._take_over, self._expire, self._keep_house):
+        for work in (
+            self._renew,
+            self._take_over,
+            self._end_wanted,
+            self._expire,
+            self._keep_house,
+        ):
             try:
                 await work()
             except HomingError as error:
@@ -69,41 +76,56 @@ class Tender:
                 _log.error("jobs.beat_failed", exc_info=error)
 
     async def _renew(self) -> None:
-        if not self._running:
+        under_way, since = tuple(self._running.items()), boot_time()
+        if not under_way:
             return
-        wanted = await self._records.call(
+        mine = await self._records.call(
             self._store.renew,
             self._place.runner,
-            self._parts.clock.now(),
+            await self._time(),
             self._parts.section.lease_seconds,
         )
-        for key in wanted:
-            if (attempt := self._running.get(key)) is not None:
-                attempt.tell(Why.CANCELLED)
-        if not self._place.shared:
+        held = {row.fence: row for row in mine}
+        for key, attempt in under_way:
+            row = held.get(attempt.row.fence)
+            if row is not None:
+                attempt.renewed(since)
+                if row.cancel_wanted:
+                    attempt.tell(Why.CANCELLED)
+            elif self._place.shared:
+                await self._look_for(key, attempt)
+
+    async def _look_for(self, key: JobKey, attempt: Attempt) -> None:
+        """An attempt does not have its job any more: why?"""
+        try:
+            row = await self._records.call(self._store.get, key)
+        except NotFoundError:  # its device was shut out at another daemon
+            attempt.tell(Why.DROPPED)
             return
-        for key, attempt in tuple(self._running.items()):
-            try:
-                row = await self._records.call(self._store.get, key)
-            except NotFoundError:  # its device was shut out at another daemon
-                attempt.tell(Why.DROPPED)
-                continue
-            if row.attempt != attempt.row.attempt or row.state is not JobState.RUNNING:
-                attempt.tell(Why.LOST)
+        if row.attempt != attempt.row.attempt or row.state is not JobState.RUNNING:
+            attempt.tell(Why.LOST)
+
+    async def _time(self) -> float:
+        return await self._records.call(self._store.time, self._parts.clock.now())
 
     async def _take_over(self) -> None:
         """Jobs of this daemon that it does not run, and of others whose lease is over."""
-        lost = await self._records.call(
-            self._store.lost, self._parts.clock.now(), self._place.runner
-        )
+        lost = await self._records.call(self._store.lost, await self._time(), self._place.runner)
         for row in lost:
             if row.key in self._running:
                 continue
             if row.cancel_wanted:
                 with contextlib.suppress(LostJobError):
-                    await self._parts.closer.end(row, End(JobState.CANCELLED, "cancelled"))
+                    await self._parts.closer.end(row, cancelled(row))
             else:
                 self._again(row)
+
+    async def _end_wanted(self) -> None:
+        """Jobs that no attempt is at, and whose end was wanted while one was."""
+        for row in await self._records.call(self._store.unended):
+            if row.cancel_wanted and row.state is not JobState.RUNNING:
+                with contextlib.suppress(LostJobError):
+                    await self._parts.closer.end(row, cancelled(row))
 
     async def _expire(self) -> None:
         """Nobody has answered: the job ends as refused."""

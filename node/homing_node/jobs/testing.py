@@ -15,7 +15,7 @@ from homing_node.jobs.store import BURIED_S, MOST_BURIED, Effect, JobRow, Questi
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from homing_core.ids import ApprovalId, DeviceId, JobId
+    from homing_core.ids import ApprovalId, DeviceId
 
     from homing_node.jobs.store import Ending, Entry, Fence, JobKey, NewJob
 
@@ -48,7 +48,9 @@ class MemoryJobStore:
         self._buried: dict[JobKey, float] = {}
         self._made = 0
 
-    def submit(self, job: NewJob, most: int, most_of_peer: int) -> tuple[JobRow, bool]:
+    def submit(
+        self, job: NewJob, most: int, most_of_peer: int, most_waiting: int = 0
+    ) -> tuple[JobRow, bool]:
         """See `JobStore.submit`."""
         with self._lock:
             if (there := self._jobs.get(job.key)) is not None:
@@ -61,6 +63,13 @@ class MemoryJobStore:
                 sum(bool(job.peer) and row.peer == job.peer for row in open_rows),
                 most=most,
                 most_of_peer=most_of_peer,
+            )
+            rows = self._rows()
+            of_peer = [row for row in rows if job.peer and row.peer == job.peer]
+            transitions.check_waiting(
+                sum(row.result_bytes for row in rows if row.key.account == job.key.account),
+                sum(row.result_bytes for row in of_peer),
+                most_waiting,
             )
             row, event = transitions.first(job)
             asked = [] if job.question is None else [job.question]
@@ -77,16 +86,14 @@ class MemoryJobStore:
             return self._kept(key).row
 
     def jobs(
-        self, account: DeviceId | None, *, most: int, before: JobId | None = None
+        self, account: DeviceId | None, *, most: int, before: JobKey | None = None
     ) -> tuple[JobRow, ...]:
         """See `JobStore.jobs`."""
         with self._lock:
             mine = [one for one in self._jobs.values() if account in {None, one.row.key.account}]
             if before is not None:
-                numbers = [one.number for one in mine if one.row.key.id == before]
-                if not numbers:
-                    raise refused.no_such_job()
-                mine = [one for one in mine if one.number < numbers[0]]
+                number = self._kept(before).number
+                mine = [one for one in mine if one.number < number]
             return tuple(one.row for one in reversed(mine))[:most]
 
     def unended(self, account: DeviceId | None = None) -> tuple[JobRow, ...]:
@@ -132,7 +139,11 @@ class MemoryJobStore:
             kept.apply(change)
             return kept.row
 
-    def renew(self, runner: str, now: float, lease_s: float) -> tuple[JobKey, ...]:
+    def time(self, own: float) -> float:
+        """See `JobStore.time`."""
+        return own
+
+    def renew(self, runner: str, now: float, lease_s: float) -> tuple[JobRow, ...]:
         """See `JobStore.renew`."""
         with self._lock:
             mine = [
@@ -142,7 +153,7 @@ class MemoryJobStore:
             ]
             for one in mine:
                 one.row = replace(one.row, lease_until=now + lease_s)
-            return tuple(one.row.key for one in mine if one.row.cancel_wanted)
+            return tuple(one.row for one in mine)
 
     def lost(self, now: float, runner: str = "") -> tuple[JobRow, ...]:
         """See `JobStore.lost`."""
@@ -212,6 +223,14 @@ class MemoryJobStore:
                 if not question.verdict
                 and self._kept(question.key).row.state is JobState.WAITING_APPROVAL
             )
+
+    def question(self, approval: ApprovalId) -> Question:
+        """See `JobStore.question`."""
+        with self._lock:
+            found = next((one for one in self._questions() if one.id == approval), None)
+            if found is None:
+                raise refused.no_such_question()
+            return found
 
     def answer(
         self, approval: ApprovalId, verdict: str, answered_by: str, entry: Entry, now: float

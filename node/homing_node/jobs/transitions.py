@@ -16,10 +16,25 @@ from homing_core.errors import (
 from homing_core.jobs import JobEvent, JobProgress, JobState
 
 from homing_node.jobs import refused
+from homing_node.jobs.lease import silence
 from homing_node.jobs.store import Entry, JobRow, LostJobError
 
 if TYPE_CHECKING:
     from homing_node.jobs.store import Ending, Fence, NewJob, Question
+
+
+def check_waiting(waiting: int, waiting_of_peer: int, most: int) -> None:
+    """Raise `OverloadedError` if too much waits to be fetched.
+
+    Args:
+        waiting: bytes of results of the account.
+        waiting_of_peer: the same of all devices of its peer.
+        most: how many either may have; 0 is no limit.
+    """
+    if most and max(waiting, waiting_of_peer) >= most:
+        whose = "this device" if waiting >= most else "devices of this home"
+        msg = f"results of {whose} wait here, {max(waiting, waiting_of_peer) >> 20} MiB of them"
+        raise OverloadedError(msg, "Fetch them, and hand this in again.")
 
 
 def check_room(unended: int, unended_of_peer: int, *, most: int, most_of_peer: int) -> None:
@@ -110,7 +125,9 @@ def claimed(
         return None
     if row.state is not JobState.QUEUED and not lost(row, now, runner):
         return None
-    after, event = _after(row, Entry(now, JobState.RUNNING))
+    another = row.state is JobState.RUNNING and row.runner != runner
+    note = silence(row, lease_s) if another else ""
+    after, event = _after(row, Entry(now, JobState.RUNNING, note=note))
     return replace(after, attempt=attempt + 1, runner=runner, lease_until=now + lease_s), event
 
 

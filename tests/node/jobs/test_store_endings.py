@@ -48,7 +48,8 @@ def test_an_end_that_is_wanted(store: JobStore) -> None:
     row = running(store)
     assert store.want_cancel(row.key).cancel_wanted
     assert store.want_cancel(row.key).cancel_wanted
-    assert store.renew(DAEMON, NOW, LEASE_S) == (row.key,)
+    (renewed,) = store.renew(DAEMON, NOW, LEASE_S)
+    assert renewed.cancel_wanted
     with pytest.raises(LostJobError):
         store.begin_effect(row.fence, effect())
     store.append(row.fence, entry(JobState.RUNNING))  # it may still say how far it is

@@ -96,7 +96,8 @@ def test_event_numbers_have_no_gaps_among_many_writers(opener: Opener) -> None:
 def test_a_lease_is_renewed_and_one_that_is_over_lets_another_in(store: JobStore) -> None:
     row = running(store)
     assert store.lost(NOW + LEASE_S - 1) == ()
-    assert store.renew(DAEMON, NOW + 20, LEASE_S) == ()
+    (renewed,) = store.renew(DAEMON, NOW + 20, LEASE_S)
+    assert renewed == store.get(row.key)
     assert store.lost(NOW + LEASE_S + 1) == ()
     over = NOW + 20 + LEASE_S
     (gone,) = store.lost(over)
@@ -105,6 +106,8 @@ def test_a_lease_is_renewed_and_one_that_is_over_lets_another_in(store: JobStore
     taken = store.claim(row.key, OTHER, over, LEASE_S, attempt=1)
     assert taken is not None
     assert (taken.attempt, taken.runner) == (2, OTHER)
+    said = store.events(row.key, taken.last_seq - 1)[0].note
+    assert said.startswith(f"daemon {DAEMON[:12]} had this job and is silent since 20")
     assert store.renew(DAEMON, over, LEASE_S) == ()
     assert store.get(row.key).runner == OTHER
 
