@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from homing_node.jobs.store import JobKey, JobRow, Question
 
 _MOST_EVENTS: Final = 1_000
-_ANSWERED_OF: Final = 200
 _SAID: Final = {
     Settlement.HAPPENED: "a person says that it happened",
     Settlement.RUN_AGAIN: "a person wants it done again",
@@ -140,16 +139,10 @@ class ConsoleDesk:
 
     async def _question(self, approval: ApprovalId) -> Question | None:
         """The question, answered or not; None if there is none."""
-        waiting = await self._records.call(self._store.questions)
-        found = next((one for one in waiting if one.id == approval), None)
-        if found is not None:
-            return found
-        # Somebody repeats an answer: of jobs that wait no more, the newest are looked through.
-        for row in await self._records.call(self._store.jobs, None, most=_ANSWERED_OF):
-            for one in await self._records.call(self._store.questions, row.key):
-                if one.id == approval:
-                    return one
-        return None
+        try:
+            return await self._records.call(self._store.question, approval)
+        except NotFoundError:
+            return None
 
     async def _answered(self, question: Question, verdict: Verdict, by: str) -> JobRow:
         note = "a person allowed it" if verdict is Verdict.ALLOW else "a person said no"

@@ -75,8 +75,9 @@ class JobDesk(ConsoleDesk):
         self, device: PairedDevice, most: int, before: JobId | None
     ) -> tuple[JobStatus, ...]:
         """See `Jobs.list`."""
+        older = None if before is None else JobKey(device.owner, before)
         rows = await self._records.call(
-            self._store.jobs, device.owner, most=max(most, 1), before=before
+            self._store.jobs, device.owner, most=max(most, 1), before=older
         )
         return tuple(map(self._status, rows))
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from homing_core.access import Limits
     from homing_core.clock import Clock
-    from homing_core.ids import DeviceId, JobId
+    from homing_core.ids import DeviceId
     from homing_core.tools import ToolId
     from homing_crypto.devices import PairedDevice
     from homing_crypto.trust import TrustStore
 
     from homing_node.jobs.ports import ConsoleJobs
-    from homing_node.jobs.store import JobRow, JobStore
+    from homing_node.jobs.store import JobKey, JobRow, JobStore
 
 LOOK_S: Final = 2.0
 """How late a job of a device whose time ran out may end, in seconds."""
@@ -125,10 +125,10 @@ class JobRights:
     async def look_at_all(self) -> None:
         """As `look`, and forget ended jobs too: before anything runs."""
         last: dict[DeviceId, JobRow] = {}
-        before: JobId | None = None
+        before: JobKey | None = None
         while rows := await asyncio.to_thread(self._kept.jobs, None, most=_PAGE, before=before):
             last.update({row.key.account: row for row in rows})
-            before = rows[-1].key.id
+            before = rows[-1].key
         for row in last.values():
             if self._right(row, await self._keys(row.key.account)) is Right.FORGOTTEN:
                 await self._jobs.end_account(row.key.account)

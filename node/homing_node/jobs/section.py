@@ -9,6 +9,7 @@ _SCHEMES: Final = ("postgresql+psycopg://", "postgresql://")
 _MOST_AT_ONCE: Final = 256
 _MOST_DAYS: Final = 3650.0
 _MOST_RESULT_MIB: Final = 1 << 14
+_MOST_WAITING_MIB: Final = 1 << 20
 _LEAST_LEASE_S: Final = 1.0
 _MOST_LEASE_S: Final = 3600.0
 
@@ -24,6 +25,7 @@ class JobsSection:
         keep_days: days for which an ended job, and a result that nobody fetched, is kept.
         approval_days: days for which a job waits for a person's answer; then it ends as refused.
         result_mib: MiB of one result, text and files together.
+        waiting_mib: MiB of unfetched results with which a device or other home submits no more.
         lease_seconds: how long a daemon may be silent before another finishes its jobs.
     """
 
@@ -32,6 +34,7 @@ class JobsSection:
     keep_days: float = 30.0
     approval_days: float = 7.0
     result_mib: int = 256
+    waiting_mib: int = 512
     lease_seconds: float = 15.0
 
     def __post_init__(self) -> None:
@@ -48,6 +51,9 @@ class JobsSection:
                 raise ValueError(msg)
         if not 1 <= self.result_mib <= _MOST_RESULT_MIB:
             msg = f"jobs.result_mib is not between 1 and {_MOST_RESULT_MIB}"
+            raise ValueError(msg)
+        if not 1 <= self.waiting_mib <= _MOST_WAITING_MIB:
+            msg = f"jobs.waiting_mib is not between 1 and {_MOST_WAITING_MIB}"
             raise ValueError(msg)
         if not _LEAST_LEASE_S <= self.lease_seconds <= _MOST_LEASE_S:
             msg = f"jobs.lease_seconds is not between {_LEAST_LEASE_S:.0f} and {_MOST_LEASE_S:.0f}"

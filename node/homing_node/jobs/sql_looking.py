@@ -25,11 +25,12 @@ from homing_node.jobs.sql_tables import (
     EVENTS,
     JOBS,
     NOTES,
+    QUESTIONS,
     SECRETS,
 )
 
 if TYPE_CHECKING:
-    from homing_core.ids import DeviceId, JobId
+    from homing_core.ids import ApprovalId, DeviceId
     from homing_core.jobs import JobEvent
 
     from homing_node.jobs.sql_engine import JobDatabase
@@ -67,17 +68,13 @@ class SqlLooking(SqlPart):
             return one(connection, key).row
 
     def jobs(
-        self, account: DeviceId | None, *, most: int, before: JobId | None = None
+        self, account: DeviceId | None, *, most: int, before: JobKey | None = None
     ) -> tuple[JobRow, ...]:
         """See `JobStore.jobs`."""
         where = [sa.true() if account is None else JOBS.c.account == account]
         with self._database.read() as connection:
             if before is not None:
-                query = sa.select(sa.func.min(JOBS.c.number)).where(*where, JOBS.c.id == before)
-                number = connection.execute(query).scalar_one()
-                if number is None:
-                    raise refused.no_such_job()
-                where.append(JOBS.c.number < number)
+                where.append(JOBS.c.number < one(connection, before).number)
             newest_first = JOBS.c.number.desc()
             return _rows(look(connection, *where, order=newest_first, most=most))
 
@@ -144,6 +141,16 @@ class SqlLooking(SqlPart):
             every = [question for job in waiting for question in asked(connection, job)]
         unanswered = [question for question in every if not question.verdict]
         return tuple(sorted(unanswered, key=lambda question: (question.at, question.id)))
+
+    def question(self, approval: ApprovalId) -> Question:
+        """See `JobStore.question`."""
+        of_question = sa.select(QUESTIONS.c.number).where(QUESTIONS.c.id == approval)
+        with self._database.read() as connection:
+            for job in look(connection, JOBS.c.number.in_(of_question)):
+                for found in asked(connection, job):
+                    if found.id == approval:
+                        return found
+        raise refused.no_such_question()
 
     def read_result(self, key: JobKey, offset: int, most: int) -> bytes:
         """See `JobStore.read_result`."""

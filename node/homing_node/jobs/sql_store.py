@@ -84,7 +84,9 @@ class SqlJobStore(SqlLooking, SqlRunning, SqlPersons):
         super().__init__(JobDatabase(database, busy_s=busy_s))
         self._padding = bytes(SQLITE_KEY_PADDING if self._database.sqlite else 0)
 
-    def submit(self, job: NewJob, most: int, most_of_peer: int) -> tuple[JobRow, bool]:
+    def submit(
+        self, job: NewJob, most: int, most_of_peer: int, most_waiting: int = 0
+    ) -> tuple[JobRow, bool]:
         """See `JobStore.submit`."""
         with self._database.write() as connection:
             self._database.alone(connection, _SUBMIT)
@@ -97,6 +99,11 @@ class SqlJobStore(SqlLooking, SqlRunning, SqlPersons):
                 _count(connection, JOBS.c.peer == job.peer) if job.peer else 0,
                 most=most,
                 most_of_peer=most_of_peer,
+            )
+            transitions.check_waiting(
+                _waiting(connection, JOBS.c.account == job.key.account),
+                _waiting(connection, JOBS.c.peer == job.peer) if job.peer else 0,
+                most_waiting,
             )
             row, first = transitions.first(job)
             cipher = JobCipher(job.key, job.data_key)
@@ -197,6 +204,12 @@ def _grave(key: JobKey) -> tuple[sa.ColumnElement[bool], ...]:
 
 def _count(connection: sa.Connection, where: sa.ColumnElement[bool]) -> int:
     query = sa.select(sa.func.count()).select_from(JOBS).where(OPEN, where)
+    return int(connection.execute(query).scalar_one())
+
+
+def _waiting(connection: sa.Connection, where: sa.ColumnElement[bool]) -> int:
+    """Bytes of results that nobody has fetched."""
+    query = sa.select(sa.func.coalesce(sa.func.sum(JOBS.c.result_bytes), 0)).where(where)
     return int(connection.execute(query).scalar_one())
 
 

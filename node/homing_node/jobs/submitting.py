@@ -104,7 +104,12 @@ class Submitter:
         self._check_consent(device, spec, tool, approval)
         new = self._new(standing, spec, tool, Payload(spec, approval), digest, preview)
         row, fresh = await self._records.change(
-            key, self._store.submit, new, standing.limits.jobs, standing.shared.jobs
+            key,
+            self._store.submit,
+            new,
+            standing.limits.jobs,
+            standing.shared.jobs,
+            self._parts.section.waiting_mib << 20,
         )
         if fresh:
             self._parts.scheduler.queued(row)

@@ -15,13 +15,14 @@ from homing_core.provenance import Sensitivity
 from homing_core.testing import FakeClock
 from homing_core.tools import EffectClass
 from homing_crypto.testing import MemoryTrustStore, paired_device, throwaway_identity
+from homing_node.jobs import rights
 from homing_node.jobs.rights import JobRights, Right, right_of
 from homing_node.jobs.store import Ending, Entry, JobKey, NewJob
 from homing_node.jobs.testing import MemoryJobStore
 from support.home_tools import spec
 
 if TYPE_CHECKING:
-    from homing_core.ids import ApprovalId, DeviceId
+    from homing_core.ids import ApprovalId, DeviceId, JobId
     from homing_core.jobs import JobEvent, PendingApproval, Settlement
     from homing_crypto.devices import PairedDevice
     from homing_node.jobs.store import JobRow
@@ -112,8 +113,8 @@ class World:
         )
         self.jobs = [self.job(device) for device in (self.phone, self.other)]
 
-    def job(self, device: PairedDevice) -> JobKey:
-        key = JobKey(device.owner, new_job_id())
+    def job(self, device: PairedDevice, job_id: JobId | None = None) -> JobKey:
+        key = JobKey(device.owner, job_id or new_job_id())
         job = NewJob(
             key=key,
             digest="0a" * 32,
@@ -157,6 +158,27 @@ async def test_what_had_ended_before_a_killed_revocation_is_forgotten_at_the_sta
     await world.rights.look_at_all()
     assert world.told.ended == [world.phone.owner]
     assert [row.key for row in world.kept.jobs(None, most=9)] == [world.jobs[1]]
+
+
+@pytest.mark.attack
+async def test_others_jobs_under_the_same_id_hide_nobody_who_was_shut_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two guests who agree on an id, around the only ended job of a third who was revoked."""
+    monkeypatch.setattr(rights, "_PAGE", 3)
+    world = World()
+    guests = [world.store.add(paired_device(throwaway_identity(), name=name)) for name in "xy"]
+    first = world.job(guests[0])
+    mine = world.job(world.store.add(gone := paired_device(throwaway_identity(), name="gone")))
+    world.job(guests[1], first.id)
+    for _ in range(2):
+        world.job(guests[1])
+    row = world.kept.claim(mine, "den", NOW, 9.0, attempt=0)
+    assert row is not None
+    world.kept.finish(row.fence, Ending(Entry(NOW, JobState.SUCCEEDED), "done", [b"sealed"]))
+    world.store.revoke(gone.id)
+    await world.rights.look_at_all()
+    assert world.told.ended == [gone.owner]
 
 
 async def test_a_device_that_lost_the_scope_has_its_jobs_stopped_once() -> None:

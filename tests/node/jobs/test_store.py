@@ -96,6 +96,22 @@ def test_limits_of_account_and_peer(store: JobStore) -> None:
     assert store.submit(new_job(ANN, peer=HOME), 1, 1)[1]  # what has ended does not count
 
 
+def test_results_that_nobody_fetches_keep_their_account_and_peer_from_handing_in_more(
+    store: JobStore,
+) -> None:
+    ended = [put(store, new_job(ANN, peer=HOME)) for _ in range(2)]
+    for row in ended:
+        store.submit(new_job(ANN, peer=HOME), 0, 0, 200)  # not as much yet
+        store.finish(row.fence, ending(b"x" * 100))
+    for account in (ANN, BOB):
+        with pytest.raises(OverloadedError, match="wait here"):
+            store.submit(new_job(account, peer=HOME), 0, 0, 200)
+    assert store.submit(new_job(BOB), 0, 0, 200)[1]  # of no peer
+    assert store.submit(new_job(ANN, peer=HOME), 0, 0, 201)[1]
+    store.delivered(ended[0].key, store.get(ended[0].key).result_sha256, NOW)
+    assert store.submit(new_job(ANN, peer=HOME), 0, 0, 200)[1]
+
+
 def test_a_limit_holds_among_many_at_once(opener: Opener) -> None:
     stores = [opener(), opener()]
     barrier = threading.Barrier(8)
@@ -127,7 +143,8 @@ def test_what_is_not_there(store: JobStore) -> None:
         lambda: store.read_result(key, 0, 9),
         lambda: store.delivered(key, "", NOW),
         lambda: store.settle(Fence(key, 1), {}, entry(JobState.QUEUED), spend=True),
-        lambda: store.jobs(ANN, most=1, before=key.id),
+        lambda: store.jobs(ANN, most=1, before=key),
+        lambda: store.question(new_approval_id()),
         lambda: store.answer(new_approval_id(), "allow", ANN, entry(JobState.QUEUED), NOW),
     ]
     for ask in asked:
@@ -143,11 +160,22 @@ def test_paging_goes_from_new_to_old_without_gaps(store: JobStore) -> None:
     newest_first = list(reversed(made))
     for account in (None, ANN, BOB):
         seen: list[JobRow] = []
-        while page := store.jobs(account, most=2, before=seen[-1].key.id if seen else None):
+        while page := store.jobs(account, most=2, before=seen[-1].key if seen else None):
             assert len(page) <= 2
             seen.extend(page)
         assert seen == [row for row in newest_first if account in {None, row.key.account}]
     assert store.unended(BOB) == tuple(row for row in made if row.key.account == BOB)
+
+
+def test_paging_over_everybody_skips_nobody_who_shares_an_id(store: JobStore) -> None:
+    first = put(store, new_job(ANN))
+    made = [first, *(put(store, new_job(ANN)) for _ in range(3))]
+    made.append(put(store, new_job(BOB, first.key.id)))
+    made.extend(put(store, new_job(BOB)) for _ in range(2))
+    seen: list[JobRow] = []
+    while page := store.jobs(None, most=3, before=seen[-1].key if seen else None):
+        seen.extend(page)
+    assert seen == list(reversed(made))
 
 
 def test_events_are_read_from_any_number(store: JobStore) -> None:

@@ -10,7 +10,7 @@ from homing_core.errors import (
 )
 from homing_core.ids import new_job_id
 from homing_core.jobs import JobState
-from homing_node.jobs.store import JobKey
+from homing_node.jobs.store import JobKey, LostJobError
 from support.job_rows import (
     ANN,
     BOB,
@@ -41,11 +41,13 @@ def test_a_question_waits_and_its_answer_goes_back_to_the_queue(store: JobStore)
     assert store.get(row.key).state is JobState.WAITING_APPROVAL
     assert store.events(row.key, 2)[0].approval_id == asked.id
     assert store.questions() == store.questions(row.key) == (asked,)
+    assert store.question(asked.id) == asked
     after = store.answer(asked.id, "allow", BOB, entry(JobState.QUEUED), NOW + 1)
     assert after.state is JobState.QUEUED
     (answered,) = store.questions(row.key)
     assert (answered.verdict, answered.answered_by, answered.shown) == ("allow", BOB, asked.shown)
     assert store.questions() == ()
+    assert store.question(asked.id) == answered
     assert store.answer(asked.id, "allow", BOB, entry(JobState.QUEUED), NOW + 2) == after
     with pytest.raises(ConflictError):
         store.answer(asked.id, "deny", BOB, entry(JobState.QUEUED), NOW + 2)
@@ -67,6 +69,15 @@ def test_a_job_may_wait_for_a_person_from_the_start(store: JobStore) -> None:
     assert store.queued(9) == ()
     with pytest.raises(ConflictError):
         put(store, new_job(state=JobState.WAITING_APPROVAL, question=asked))
+
+
+def test_nobody_is_asked_for_a_job_whose_end_is_wanted(store: JobStore) -> None:
+    row = running(store)
+    store.want_cancel(row.key)
+    with pytest.raises(LostJobError):
+        store.ask(row.fence, question(row.key), entry(JobState.WAITING_APPROVAL))
+    assert store.questions(row.key) == ()
+    assert store.get(row.key).state is JobState.RUNNING
 
 
 def test_an_answer_comes_too_late(store: JobStore) -> None:

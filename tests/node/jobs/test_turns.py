@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from homing_agent.tool import ToolOutput
 from homing_core.access import DeviceRole
+from homing_core.errors import OverloadedError
 from homing_core.jobs import JobState
 from homing_core.provenance import Sensitivity
 from homing_node.jobs.section import JobsSection
@@ -115,3 +116,26 @@ def test_a_job_that_is_held_says_why_and_has_its_turn_later() -> None:
     assert turns.next([row], 9.0) is None
     assert turns.why(row.key) == "at these hours only"
     assert turns.next([row], 10.0) is row
+
+
+@pytest.mark.attack
+async def test_a_guest_that_fetches_nothing_fills_no_disk(tmp_path: Path) -> None:
+    """Its results wait, and with 1 MiB of them it hands in no more; others are not held up."""
+
+    async def large(_: JsonObject, __: ToolContext) -> ToolOutput:
+        return ToolOutput("x" * 600_000)
+
+    tool = ScriptedTool(tool_spec(), large)
+    async with house(tmp_path, tool, section=JobsSection(waiting_mib=1)) as home:
+        guest, other = home.person(DeviceRole.GUEST), home.person(DeviceRole.GUEST)
+        for number in range(2):
+            spec = await home.submit(guest, job(tool, str(number)))
+            assert (await home.ended(guest, spec.id))[-1].state is JobState.SUCCEEDED
+        with pytest.raises(OverloadedError, match="1 MiB"):
+            await home.submit(guest, job(tool))
+        assert (await home.parts.desk.status(guest.device, spec.id)).state is JobState.SUCCEEDED
+        fine = await home.submit(other, job(tool))
+        assert (await home.ended(other, fine.id))[-1].state is JobState.SUCCEEDED
+        row = home.store.get(JobKey(guest.device.owner, spec.id))
+        await home.parts.desk.ack(guest.device, spec.id, row.result_sha256)
+        assert await home.submit(guest, job(tool))
