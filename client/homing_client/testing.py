@@ -12,7 +12,7 @@ from homing_core.ids import DeviceId, JobId, new_approval_id, new_job_id, new_to
 from homing_core.jobs import JobEvent, JobResult, JobState, PendingApproval, ResultFile, Settlement
 from homing_core.tools import EffectClass, Place, ToolCall, ToolSpec
 
-from homing_client.jobs.ports import PhoneJob, Waiting
+from homing_client.jobs.ports import PhoneJob, Shown, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -231,12 +231,16 @@ class FakePhoneJobs:
             Waiting(FAKE_NODE, self._node_name, asked) for asked in self._questions.values()
         )
 
-    async def answer(self, approval: ApprovalId, verdict: Verdict) -> PhoneJob | None:
+    async def answer(self, shown: Shown, verdict: Verdict) -> PhoneJob | None:
         """See `PhoneJobs.answer`."""
-        asked = self._questions.pop(approval, None)
-        if asked is None:
+        found = [one for one in await self.waiting() if one.approval.id == shown.id]
+        if not found:
             msg = "nothing waits under this id"
             raise NotFoundError(msg, "See: homing jobs approvals")
+        if found[0].shown != shown:
+            msg = "something else is asked now"
+            raise ConflictError(msg, "Look at it again: homing jobs approvals")
+        asked = self._questions.pop(shown.id)
         if verdict is Verdict.ALLOW:
             self.say(asked.job_id)
         else:

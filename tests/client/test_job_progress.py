@@ -26,7 +26,7 @@ from homing_client.cli.report import TextReporter
 from homing_client.testing import FakePhoneJobs
 from homing_core.errors import UsageError
 from homing_core.generation import TextDelta
-from homing_core.ids import JobId, ToolCallId, new_conversation_id, new_request_id
+from homing_core.ids import ApprovalId, JobId, ToolCallId, new_conversation_id, new_request_id
 from homing_core.jobs import JobEvent, JobProgress, JobState
 from homing_core.provenance import Origin, Provenance, Sensitivity, Trust
 from homing_core.tools import Place, ToolCall, ToolResult, ToolSpec
@@ -137,11 +137,14 @@ def test_a_bar_with_rate_and_time_left(width: int, lines: list[str]) -> None:
 
 
 def test_what_a_person_must_do_is_said_with_the_command() -> None:
-    waits = shown(80, event(1, 0.0, state=JobState.WAITING_APPROVAL))
+    asked = ApprovalId("appr-81d2e4" + "0" * 26)
+    waits = shown(80, event(1, 0.0, state=JobState.WAITING_APPROVAL, approval_id=asked))
     assert waits == [
         "summarise at attic · waits for a yes or no",
-        "answer it: homing jobs approve 3f9a0c",
+        "answer it: homing jobs approve 81d2e4",
     ]
+    waits = shown(80, event(1, 0.0, state=JobState.WAITING_APPROVAL))
+    assert waits[1] == "answer it: homing jobs approvals"
     unknown = shown(80, event(1, 0.0, state=JobState.UNKNOWN_EFFECT))
     assert "homing jobs settle 3f9a0c" in unknown[1]
 

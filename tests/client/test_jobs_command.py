@@ -98,7 +98,7 @@ async def test_a_list_says_where_each_stands_and_what_waits_for_a_person(desk: D
     runs = await desk.start()
     desk.node.say(runs, progress=JobProgress(17, 40, "files", "notes/\x1b[2Ja.md"))
     asks = await desk.start("resize", width=8)
-    desk.node.question(asks)
+    asked = desk.node.question(asks)
     unknown = await desk.start("resize", width=9)
     desk.node.say(unknown, JobState.UNKNOWN_EFFECT)
     away = await desk.start()
@@ -115,7 +115,7 @@ async def test_a_list_says_where_each_stands_and_what_waits_for_a_person(desk: D
     ):
         (line,) = [" ".join(line.split()) for line in lines if line.startswith(short(job))]
         assert words in line
-    assert f"jobs approve {short(asks)}" in done.err
+    assert f"jobs approve {asked[5:11]}" in done.err
     assert f"jobs settle {short(unknown)}" in done.err
     listed = objects((await desk.rig.run("jobs", "list", "--json")).out)
     assert [one["job"] for one in listed] == [away, unknown, asks, runs]
@@ -297,10 +297,12 @@ async def test_a_question_shows_the_exact_step_and_who_asks(desk: Desk) -> None:
         r'name: "a\u001b[2K\n\u202eb"',
         "writes 1 picture",
         "Why: it changes something at home",
-        f"homing jobs approve {short(job)}",
+        f"homing jobs approve {approval[5:11]}",
     ):
         assert part in shown
-    done = await desk.rig.run("jobs", "approve", short(job))  # nobody can be asked
+    for words in ((approval,), (short(job), "--yes"), (job, "--yes")):  # nobody can be asked
+        done = await desk.rig.run("jobs", "approve", *words)
+        assert done.status in {1, 2}
     assert (done.status, await desk.state(job)) == (2, JobState.WAITING_APPROVAL)
     async with desk.rig.terminal("jobs", "approve", approval[:12]) as screen:
         await screen.expect("width: 8")
@@ -312,8 +314,8 @@ async def test_a_question_shows_the_exact_step_and_who_asks(desk: Desk) -> None:
 
 async def test_a_question_is_denied(desk: Desk) -> None:
     job = await desk.start("resize", width=8)
-    desk.node.question(job)
-    (said,) = objects((await desk.rig.run("jobs", "deny", short(job), "--json")).out)
+    approval = desk.node.question(job)
+    (said,) = objects((await desk.rig.run("jobs", "deny", approval[5:11], "--json")).out)
     assert (said["verdict"], said["job"]) == ("deny", job)
     assert await desk.state(job) is JobState.FAILED
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,7 +12,7 @@ import pytest
 from google.protobuf.message import DecodeError
 from homing_agent.runtime.localsocket import open_local_channel
 from homing_agent.runtime.paths import program_paths
-from homing_client.jobs.ports import PhoneJob, Waiting
+from homing_client.jobs.ports import PhoneJob, Shown, Waiting
 from homing_client.rpc import phone_jobs_codec as codec
 from homing_client.rpc.phone_jobs_calls import PhoneJobsCalls
 from homing_client.testing import FAKE_NODE, FakePhoneJobs
@@ -24,7 +25,7 @@ from homing_core.errors import (
     UnavailableError,
     UsageError,
 )
-from homing_core.ids import new_approval_id, new_request_id
+from homing_core.ids import new_approval_id, new_job_id, new_request_id
 from homing_core.jobs import JobProgress, JobResult, JobState, ResultFile, Settlement
 from homing_core.labels import clean_label
 from homing_core.provenance import Sensitivity, Trust
@@ -210,18 +211,34 @@ async def test_a_question_is_answered_once(world: World, verdict: Verdict) -> No
     (waiting,) = await jobs.waiting()
     assert (waiting.node, waiting.node_name) == (FAKE_NODE, "attic")
     assert (waiting.approval.id, waiting.approval.preview) == (asked, "writes 1 file")
-    answered = await jobs.answer(asked, verdict)
+    answered = await jobs.answer(waiting.shown, verdict)
     assert answered is not None
     assert answered.state is (JobState.RUNNING if verdict is Verdict.ALLOW else JobState.FAILED)
     assert await jobs.waiting() == ()
     with pytest.raises(NotFoundError):
-        await jobs.answer(asked, verdict)
+        await jobs.answer(waiting.shown, verdict)
 
 
 async def test_anothers_job_is_not_shown_with_the_answer(world: World) -> None:
     jobs, node = world
-    asked = node.question((await start(jobs, "write")).id, device_name="Bob's phone")
-    assert await jobs.answer(asked, Verdict.ALLOW) is None
+    node.question((await start(jobs, "write")).id, device_name="Bob's phone")
+    (waiting,) = await jobs.waiting()
+    assert await jobs.answer(waiting.shown, Verdict.ALLOW) is None
+
+
+@pytest.mark.attack
+async def test_another_step_than_was_shown_is_not_answered(world: World) -> None:
+    jobs, node = world
+    node.question((await start(jobs, "write")).id)
+    (waiting,) = await jobs.waiting()
+    for other in (
+        replace(waiting.shown, argument_hash="0a" * 32),
+        replace(waiting.shown, tool_hash="0a" * 32),
+        replace(waiting.shown, step=2),
+    ):
+        with pytest.raises(ConflictError):
+            await jobs.answer(other, Verdict.ALLOW)
+    assert await jobs.waiting() == (waiting,)
 
 
 @pytest.mark.parametrize("said", Settlement)
@@ -250,8 +267,11 @@ async def test_what_is_not_there_is_named_in_our_words(world: World) -> None:
     for call in (jobs.cancel("job-00"), jobs.result("job-00"), jobs.forget("job-00")):
         with pytest.raises(NotFoundError, match="no such job"):
             await call
+    nothing = Shown(
+        FAKE_NODE, new_approval_id(), new_job_id(), new_request_id(), 1, "0a" * 32, "0a" * 32
+    )
     with pytest.raises(NotFoundError):
-        await jobs.answer(new_approval_id(), Verdict.DENY)
+        await jobs.answer(nothing, Verdict.DENY)
 
 
 async def test_hostile_messages_are_refused_in_our_words(tmp_path: Path) -> None:

@@ -177,13 +177,14 @@ def test_a_guests_job_waits_for_the_owner_of_the_computer(
     job = objects(started)[0]["job"]
     with watching(guest, job) as watched:
         watched.event("progress", state="waiting_approval")
-        own = guest("jobs", "approve", job, "--yes")
-        assert own.status != 0
-        assert home.tool.runs.count("a dog") == 0
         (asked,) = objects(home.phone("jobs", "approvals", "--json"))
+        own = guest("jobs", "approve", asked["approval_id"], "--yes")
+        assert own.status != 0
+        assert home.phone("jobs", "approve", job, "--yes").status != 0  # the guest chose that id
+        assert home.tool.runs.count("a dog") == 0
         assert (asked["tool"], asked["arguments"]) == ("paint", {"text": "a dog"})
         assert asked["device_name"] == "guest"
-        shown = home.phone("jobs", "approve", job, "--yes")
+        shown = home.phone("jobs", "approve", asked["approval_id"], "--yes")
         assert shown.status == 0, shown.err
         assert 'text: "a dog"' in shown.err
         home.tool.say("end")

@@ -9,13 +9,13 @@ from fuzz.target import Target, examples, joined, of_text, pieces
 from homing_agent.runtime.job_words import job_beginning
 from homing_client.cli.job_arguments import typed_arguments
 from homing_client.rpc.jobs_calls import decode_told
-from homing_client.rpc.phone_jobs_codec import ResultReader, decode_waiting
+from homing_client.rpc.phone_jobs_codec import ResultReader, decode_answer, decode_waiting
 from homing_core.errors import HomingError
 from homing_core.tools import ToolSpec
 from homing_node.rpc.jobs_control_client import decode_node_job
 from homing_proto.codec.job_questions import encode_pending_approval
 from homing_proto.codec.jobs import encode_job_status
-from homing_proto.v1 import job_pb2, jobs_control_pb2
+from homing_proto.v1 import job_pb2, jobs_control_pb2, tool_pb2
 from homing_proto.v1 import phone_jobs_pb2 as wire
 from support import strategies as values
 from support.wire_strategies import arbitrary
@@ -47,6 +47,20 @@ def _waiting() -> list[bytes]:
         ).SerializeToString()
     )
     return examples(made, 6)
+
+
+def _answer() -> list[bytes]:
+    whole = wire.AnswerWaitingApprovalRequest(
+        approval_id="appr-" + "0a" * 16,
+        verdict=tool_pb2.VERDICT_ALLOW,
+        node="0a" * 32,
+        job_id="job-" + "0a" * 16,
+        request_id="req-" + "0a" * 16,
+        step=1,
+        tool_hash="0a" * 32,
+        argument_hash="0a" * 32,
+    )
+    return [whole.SerializeToString()]
 
 
 def _status() -> list[bytes]:
@@ -81,6 +95,15 @@ def _arguments(typed: str) -> object:
 
 
 TARGETS = [
+    Target(
+        "phone.answer",
+        wire_run(wire.AnswerWaitingApprovalRequest, decode_answer),
+        ("homing_client.rpc.phone_jobs_codec.decode_answer",),
+        _answer,
+        structured=arbitrary(wire.AnswerWaitingApprovalRequest).map(
+            lambda message: message.SerializeToString()
+        ),
+    ),
     Target(
         "phone.waiting",
         wire_run(wire.ListWaitingApprovalsResponse, decode_waiting),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
@@ -13,6 +15,7 @@ from homing_agent.runtime.localsocket import add_local_port
 from homing_agent.runtime.paths import prepare_data_dir, program_paths
 from homing_core.access import DeviceRole
 from homing_core.approvals import Verdict
+from homing_core.errors import NotFoundError
 from homing_core.ids import JobId, new_approval_id, new_request_id
 from homing_core.jobs import JobProgress, JobState, PendingApproval, Settlement
 from homing_core.testing import FakeClock
@@ -29,10 +32,10 @@ from support.home_tools import CountTool, spec
 from support.jobs_home import jobs_home, until
 from support.jobs_wire import consent, job_for
 from support.node_process import environment, finished
+from support.phone_process import on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from homing_crypto.devices import PairedDevice
 
@@ -161,7 +164,7 @@ async def test_what_waits_is_shown_with_all_of_its_arguments(desk: Desk) -> None
     assert "homing-node jobs approvals" in (await desk.command()).out
     out = (await desk.command("approvals")).out
     for words in (
-        "scripted.count for Mum's phone",
+        f"scripted.count for Mum's phone, {mum.owner[:8]}",
         "adds a line",
         "it changes this computer",
         "write",
@@ -180,17 +183,64 @@ async def test_what_waits_is_shown_with_all_of_its_arguments(desk: Desk) -> None
 async def test_a_person_says_yes_and_no(desk: Desk) -> None:
     mum = desk.phone()
     first, second = await desk.job(mum, "3f9a0c"), await desk.job(mum, "81d2e4")
-    question = desk.ask(mum, first)
-    desk.ask(mum, second)
-    (answered,) = await desk.objects("approve", question.id[:12])
+    question, other = desk.ask(mum, first), desk.ask(mum, second)
+    (answered,) = await desk.objects("approve", question.id[:12], "--yes")
     assert (answered["event"], answered["id"]) == ("approved", first.id)
-    (answered,) = await desk.objects("deny", "81d2e4")
+    (answered,) = await desk.objects("deny", other.id[5:11])
     assert (answered["event"], answered["id"]) == ("denied", second.id)
     assert desk.jobs.said == [Verdict.ALLOW, Verdict.DENY]
     assert (await desk.command("approvals")).out == "Nothing waits for a person.\n"
-    late = await desk.command("approve", "81d2e4")
+    late = await desk.command("approve", other.id, "--yes")
     assert late.status == 1
     assert "no question" in late.err
+
+
+@pytest.mark.attack
+async def test_a_yes_is_for_what_was_shown_and_nothing_that_a_guest_numbers(desk: Desk) -> None:
+    """A guest gives a job the digits of a question that the owner is about to answer."""
+    guest = desk.phone("guest")
+    shown = desk.ask(guest, await desk.job(guest, "3f9a0c"), text="old cat pictures")
+    digits = shown.id[5:11]
+    desk.jobs.questions.remove(shown)
+    later = await desk.job(guest, digits)
+    desk.ask(guest, later, text="/srv/family, everything")
+    for name in (digits, later.id, later.id[:10]):
+        done = await desk.command("approve", name, "--yes")
+        assert done.status in {1, 2}, name
+    with pytest.raises(NotFoundError):
+        await JobConsole(desk.jobs, desk.store).answer(shown.id, allow=True)
+    assert desk.jobs.said == []
+
+
+@pytest.mark.attack
+async def test_nothing_is_approved_before_it_was_shown_and_agreed_to(desk: Desk) -> None:
+    guest = desk.phone("guest")
+    key = await desk.job(guest, "3f9a0c")
+    question = desk.ask(guest, key, text="/srv/family\u202e", more="x" * 2000)
+    for words in ((), ("--json",)):
+        done = await desk.command("approve", question.id[:11], *words)
+        assert done.status == 2
+        assert "--yes" in done.err
+    tests = str(Path(__file__).parents[1])
+    env = environment(desk.folder.parent, COLUMNS="80", PYTHONPATH=tests, TERM="xterm")
+    words = (sys.executable, "-m", "homing_node", "jobs", "approve", question.id[5:11])
+    command = (*words, "--data-dir", desk.folder)
+    async with on_terminal(command, env, desk.folder.parent) as screen:
+        for part in (
+            "scripted.count for guest",
+            "it changes this computer",
+            "/srv/family",
+            "xxxxx",
+        ):
+            await screen.expect(part)
+        await screen.expect("Allow exactly this")
+        screen.type("n\n")
+        assert await screen.end() == 1
+    assert desk.jobs.said == []
+    done = await desk.command("approve", question.id, "--yes")
+    assert done.status == 0
+    assert "/srv/family\\u202e" in done.err
+    assert desk.jobs.said == [Verdict.ALLOW]
 
 
 async def test_a_person_settles_what_nobody_knows(desk: Desk) -> None:
@@ -244,7 +294,7 @@ async def test_against_a_whole_node_a_person_lets_a_guests_call_happen(
         assert question["arguments"] == {"text": "one more line"}
         (use,) = await objects("devices", "usage", guest.identity.device_id)
         assert use["jobs"] == 1
-        await objects("jobs", "approve", question["id"])
+        await objects("jobs", "approve", question["id"], "--yes")
         assert (await until(guest, job.id, JobState.SUCCEEDED)).result_bytes > 0
         assert count.lines == ["one more line"]
         (shown,) = await objects("jobs", "show", job.id)

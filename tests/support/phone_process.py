@@ -20,7 +20,7 @@ from support.commands import ROOT, Finished
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
     from pathlib import Path
 
     from homing_agent.runtime.paths import ProgramPaths
@@ -97,6 +97,38 @@ class Terminal:
     async def end(self) -> int:
         """Wait for the exit status."""
         return await asyncio.wait_for(self.process.wait(), DEADLINE_S)
+
+
+@contextlib.asynccontextmanager
+async def on_terminal(
+    command: Sequence[str | Path], env: Mapping[str, str], folder: Path
+) -> AsyncGenerator[Terminal]:
+    """Run a command on a terminal of its own, in a folder."""
+    master, slave = pty.openpty()
+    _no_echo(slave)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "support.on_terminal",
+            *command,
+            env=env,
+            cwd=folder,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
+    finally:
+        os.close(slave)
+    made = Terminal(process, master)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(master, made.on_readable)
+    try:
+        yield made
+    finally:
+        loop.remove_reader(master)
+        os.close(master)
+        await _reap(process)
 
 
 @dataclass
@@ -197,35 +229,9 @@ class PhoneRig:
     @contextlib.asynccontextmanager
     async def terminal(self, command: str, *arguments: str | Path) -> AsyncGenerator[Terminal]:
         """Run a command on a terminal."""
-        master, slave = pty.openpty()
-        _no_echo(slave)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "support.on_terminal",
-                *_HOMING,
-                command,
-                "--data-dir",
-                self.data_dir,
-                *arguments,
-                env=self.env,
-                cwd=self.folder,
-                stdin=slave,
-                stdout=slave,
-                stderr=slave,
-            )
-        finally:
-            os.close(slave)
-        made = Terminal(process, master)
-        loop = asyncio.get_running_loop()
-        loop.add_reader(master, made.on_readable)
-        try:
+        words = (*_HOMING, command, "--data-dir", self.data_dir, *arguments)
+        async with on_terminal(words, self.env, self.folder) as made:
             yield made
-        finally:
-            loop.remove_reader(master)
-            os.close(master)
-            await _reap(process)
 
     @contextlib.asynccontextmanager
     async def scripted(

@@ -16,7 +16,8 @@ Where a person is needed and nobody is there to be asked, the call is refused.
 A tool of a node is no different, but for its words: what it reads or changes is that node's. What
 is read from a peer's computer counts as sending: its arguments leave the home. A tool that is
 another one than its person allowed under its name (its description or schema has changed) is new
-to them: no `--allow` by name covers it.
+to them: no `--allow` by name covers it. Nor does one cover a peer's tool: a peer names its tools
+itself, and may give the name of a harmless one at home to what sends or spends.
 """
 
 from __future__ import annotations
@@ -130,14 +131,19 @@ def permit(spec: ToolSpec, call: ToolCall, context: PermitContext) -> Permission
     if spec.effect is EffectClass.READ and spec.place is not Place.PEER and not topics:
         return Allow(BY_RULE)
     if not topics and not context.untrusted:
-        if call.name in context.allowed_tools and not context.changed:
+        if call.name in context.allowed_tools and _allow_covers(spec, context):
             return Allow(BY_OPTION)
         if spec.schema_hash in context.remembered and not context.doubt:
             return Allow(BY_PERSON)
     reason = _reason(spec, topics, context)
     if not context.interactive:
-        return Refuse(reason, _hint(call, topics, context))
+        return Refuse(reason, _hint(spec, topics, context))
     return NeedPerson(reason, may_remember=not topics and not context.untrusted)
+
+
+def _allow_covers(spec: ToolSpec, context: PermitContext) -> bool:
+    """Whether a name alone says which tool is meant."""
+    return spec.place is not Place.PEER and not context.changed
 
 
 def _reason(spec: ToolSpec, topics: frozenset[Topic], context: PermitContext) -> str:
@@ -170,7 +176,7 @@ def _does_there(spec: ToolSpec, where: str) -> str:
             return f"{_DOES[spec.effect]}, on {node}"
 
 
-def _hint(call: ToolCall, topics: frozenset[Topic], context: PermitContext) -> str:
-    if topics or context.untrusted or context.changed:
+def _hint(spec: ToolSpec, topics: frozenset[Topic], context: PermitContext) -> str:
+    if topics or context.untrusted or not _allow_covers(spec, context):
         return "Ask again in a terminal, where you can be shown the exact step."
-    return f"Ask again in a terminal, or allow it with --allow {call.name}."
+    return f"Ask again in a terminal, or allow it with --allow {spec.name}."

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 SHORT_JOB = 6
 """Digits of a job's id that are shown; enough to name it among thousands, nearly always."""
 _PREFIX = "job-"
+_QUESTION = "appr-"
+_LEAST = 4
 _DIGITS = re.compile(r"[0-9a-f]{1,32}")
 _BYTES = frozenset({"byte", "bytes", "B"})
 _SIZES = ("B", "kB", "MB", "GB", "TB")
@@ -55,6 +57,26 @@ def job_beginning(text: str) -> str:
         msg = "that is not the beginning of a job's id"
         raise UsageError(msg, "Ids are in: homing jobs")
     return _PREFIX + digits
+
+
+def short_question(question: str) -> str:
+    """What is shown of the id of a job's question."""
+    return question.removeprefix(_QUESTION)[:SHORT_JOB]
+
+
+def question_beginning(text: str) -> str:
+    """The beginning of a question's id that a person typed, with or without its kind.
+
+    Never a job's: devices choose those, and could so make one answer another question.
+
+    Raises:
+        UsageError: no id begins like this, or too little of it was typed.
+    """
+    digits = text.strip().lower().removeprefix(_QUESTION)
+    if not _DIGITS.fullmatch(digits) or len(digits) < _LEAST:
+        msg = "that is not the beginning of a question's id"
+        raise UsageError(msg, f"Ids, of which {_LEAST} digits are enough, are in: jobs approvals")
+    return _QUESTION + digits
 
 
 def size_text(size: float) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Question: TypeAlias = Annotated[
     str,
-    typer.Argument(metavar="ID", help="Id of the question or of its job, or enough of its start."),
+    typer.Argument(metavar="ID", help="Enough of the question's id: see homing jobs approvals."),
 ]
 
 
@@ -161,7 +161,7 @@ async def _answer(setup: Setup, waiting: Waiting, verdict: Verdict, *, as_json: 
 
     asked = waiting.approval
     async with jobs_calls(setup) as calls:
-        job = await calls.answer(asked.id, verdict)
+        job = await calls.answer(waiting.shown, verdict)
     if as_json:
         print_json(
             {

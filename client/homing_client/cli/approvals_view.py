@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from homing_agent.runtime.job_words import job_beginning, short_job
+from homing_agent.runtime.job_words import question_beginning, short_job, short_question
 from homing_agent.runtime.moments import moment
 from homing_core.errors import ConflictError, NotFoundError
 from homing_core.jobs import Settlement
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from homing_client.jobs.ports import PhoneJob, Waiting
 
-_APPROVAL = "appr-"
 _SETTLED = {
     Settlement.HAPPENED: "It happened, so the job goes on behind it",
     Settlement.RUN_AGAIN: "It is done once more",
@@ -27,22 +26,15 @@ _SETTLED = {
 
 
 def named_waiting(found: Sequence[Waiting], text: str) -> Waiting:
-    """The question whose id, or whose job's id, begins like this.
+    """The question whose id begins like this.
 
     Raises:
         UsageError: no id begins so.
         NotFoundError: nothing waits under it.
         ConflictError: several questions do.
     """
-    typed = text.strip().lower()
-    digits = job_beginning(typed.removeprefix(_APPROVAL)).removeprefix("job-")
-    by_job = [] if typed.startswith(_APPROVAL) else [f"job-{digits}"]
-    fits = [
-        one
-        for one in found
-        if one.approval.id.startswith(f"{_APPROVAL}{digits}")
-        or any(one.approval.job_id.startswith(start) for start in by_job)
-    ]
+    beginning = question_beginning(text)
+    fits = [one for one in found if one.approval.id.startswith(beginning)]
     if not fits:
         msg = "nothing waits for your word under this id"
         raise NotFoundError(msg, "See: homing jobs approvals")
@@ -65,7 +57,7 @@ def show_waiting(waiting: Waiting, command: Callable[[str], str] | None = None) 
         (asked.preview, why, f"Void after {moment(asked.expires_at)}."),
     )
     if command is not None:
-        number = short_job(asked.job_id)
+        number = short_question(asked.id)
         aside(f"Answer: {command(f'jobs approve {number}')}, or: jobs deny {number}")
 
 

@@ -12,6 +12,7 @@ from homing_agent.runtime.job_words import (
     percent,
     rate_text,
     short_job,
+    short_question,
 )
 from homing_core.jobs import JobProgress, JobState
 from homing_core.labels import clean_label
@@ -104,6 +105,7 @@ class JobShow:
         """Nothing is shown yet."""
         self._title = f"{clean_label(tool)} at {clean_label(node)}"
         self._short = short_job(job)
+        self._asked = ""
         self._command = command
         self._console = console
         self._pace = Pace()
@@ -117,6 +119,7 @@ class JobShow:
         """One event."""
         changed = event.state is not self._state
         self._state = event.state
+        self._asked = event.approval_id or ""
         if event.state is not JobState.RUNNING:
             self._pace.reset()
         if event.progress is not None:
@@ -142,7 +145,10 @@ class JobShow:
     def question(self) -> str:
         """What a person has to do before it goes on; empty if nothing."""
         if self._state is JobState.WAITING_APPROVAL:
-            return f"answer it: {self._command(f'jobs approve {self._short}')}"
+            words = (
+                f"jobs approve {short_question(self._asked)}" if self._asked else "jobs approvals"
+            )
+            return f"answer it: {self._command(words)}"
         if self._state is JobState.UNKNOWN_EFFECT:
             return f"say what you know: {self._command(f'jobs settle {self._short}')}"
         return ""

@@ -13,7 +13,7 @@ from homing_client.cli.options import ConfigFile, DataDir, Json, Setup
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from homing_core.ids import JobId
+    from homing_core.ids import ApprovalId, JobId
 
     from homing_client.jobs.ports import PhoneJob
     from homing_client.rpc.phone_jobs_calls import PhoneJobsCalls
@@ -164,16 +164,16 @@ async def _list(setup: Setup, *, check: bool, as_json: bool) -> None:
 
 async def _asked(
     calls: PhoneJobsCalls, found: Sequence[PhoneJob], *, quick: bool
-) -> frozenset[JobId]:
-    """Jobs whose questions this phone's person can answer."""
+) -> dict[JobId, ApprovalId]:
+    """Jobs whose questions this phone's person can answer, and those questions."""
     from homing_core.errors import HomingError  # noqa: PLC0415  # keep help quick
     from homing_core.jobs import JobState  # noqa: PLC0415  # as above
 
     if quick or not any(job.state is JobState.WAITING_APPROVAL for job in found):
-        return frozenset()
+        return {}
     with contextlib.suppress(HomingError):  # the list is worth showing without it
-        return frozenset(one.approval.job_id for one in await calls.waiting())
-    return frozenset()
+        return {one.approval.job_id: one.approval.id for one in await calls.waiting()}
+    return {}
 
 
 async def _cancel(setup: Setup, text: str, *, as_json: bool) -> None:

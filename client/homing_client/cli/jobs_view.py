@@ -9,17 +9,18 @@ from homing_agent.runtime.job_words import (
     count_text,
     percent,
     short_job,
+    short_question,
     size_text,
 )
 from homing_agent.runtime.moments import moment
 from homing_core.jobs import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from homing_core.errors import HomingError
-    from homing_core.ids import JobId
+    from homing_core.ids import ApprovalId, JobId
     from homing_core.jobs import JobProgress, JobResult
 
     from homing_client.jobs.ports import PhoneJob
@@ -53,7 +54,7 @@ def far_text(progress: JobProgress | None) -> str:
 
 
 def show_jobs(
-    jobs: Sequence[PhoneJob], asked: Collection[JobId], command: Callable[[str], str]
+    jobs: Sequence[PhoneJob], asked: Mapping[JobId, ApprovalId], command: Callable[[str], str]
 ) -> None:
     """A table where there is room for one; on a phone's narrow screen a few lines for each."""
     from rich.padding import Padding  # noqa: PLC0415  # keep help quick
@@ -94,14 +95,15 @@ def show_jobs(
 
 
 def next_steps(
-    jobs: Sequence[PhoneJob], asked: Collection[JobId], command: Callable[[str], str]
+    jobs: Sequence[PhoneJob], asked: Mapping[JobId, ApprovalId], command: Callable[[str], str]
 ) -> list[str]:
     """What a person can do for jobs that wait for one."""
     found: list[str] = []
     for job in jobs:
         number = short_job(job.id)
         if job.id in asked:
-            found.append(f"{number} waits for your word: {command(f'jobs approve {number}')}")
+            question = short_question(asked[job.id])
+            found.append(f"{number} waits for your word: {command(f'jobs approve {question}')}")
         elif job.state is JobState.UNKNOWN_EFFECT:
             found.append(f"{number} needs to know: {command(f'jobs settle {number}')}")
     return found

@@ -86,7 +86,8 @@ class QuestionDesk:
             self._shown = True
             allowed = await ask_yes()
             self._answering = True
-            await self._jobs.answer(approval, Verdict.ALLOW if allowed else Verdict.DENY)
+            verdict = Verdict.ALLOW if allowed else Verdict.DENY
+            await self._jobs.answer(found[0].shown, verdict)
         except OSError:  # the terminal has gone; the question stays
             return
         except HomingError as error:

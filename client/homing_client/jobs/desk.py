@@ -22,7 +22,7 @@ from homing_core.tools import ToolCall
 from homing_client.jobs.keeper import REACH_S
 from homing_client.jobs.offers import seen_from_here
 from homing_client.jobs.pauses import passing
-from homing_client.jobs.ports import PhoneJob, Waiting
+from homing_client.jobs.ports import PhoneJob, Shown, Waiting
 from homing_client.jobs.starting import CONSENT_S, check_call, same_again
 from homing_client.jobs.watching import of_status
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from homing_core.approvals import Verdict
     from homing_core.canonical import JsonObject
     from homing_core.clock import Clock
-    from homing_core.ids import ApprovalId, RequestId
+    from homing_core.ids import RequestId
     from homing_core.jobs import JobEvent, JobResult, Settlement
     from homing_core.provenance import Sensitivity
     from homing_core.tools import ToolSpec
@@ -178,28 +178,24 @@ class JobDesk:
         found = await asyncio.gather(*map(self._waiting_at, await self._nodes.known()))
         return tuple(waiting for of_node in found for waiting in of_node)
 
-    async def answer(self, approval: ApprovalId, verdict: Verdict) -> PhoneJob | None:
+    async def answer(self, shown: Shown, verdict: Verdict) -> PhoneJob | None:
         """See `PhoneJobs.answer`."""
-        found = [one for one in await self.waiting() if one.approval.id == approval]
-        if not found:
-            msg = "no node that answers waits for this"
-            raise NotFoundError(msg, "homing jobs list shows what waits.")
-        asks, what = found[0], found[0].approval
+        asks = await self._asking(shown)
         signed = self._signer.sign(
             ApprovalStatement(
-                id=what.id,
-                request_id=what.request_id,
-                step=what.step,
-                tool_hash=what.tool.schema_hash,
-                argument_hash=what.call.argument_hash,
+                id=shown.id,
+                request_id=shown.request_id,
+                step=shown.step,
+                tool_hash=shown.tool_hash,
+                argument_hash=shown.argument_hash,
                 verdict=verdict,
                 device=self._signer.device,
-                expires_at=min(what.expires_at, int(self._clock.now()) + CONSENT_S),
+                expires_at=min(asks.approval.expires_at, int(self._clock.now()) + CONSENT_S),
             )
         )
         told = await (await self._nodes.open(asks.node, REACH_S)).answer(signed)
         try:
-            entry = self._book.get(what.job_id)
+            entry = self._book.get(shown.job_id)
         except NotFoundError:  # another device's
             return None
         if entry.node == asks.node and told.status.id == entry.id:
@@ -253,6 +249,18 @@ class JobDesk:
             node = await self._nodes.open(entry.node, REACH_S)
             told = await node.status(entry.id)
             self._book.note_event(entry.id, of_status(told.status), self._clock.now())
+
+    async def _asking(self, shown: Shown) -> Waiting:
+        """The question as its node asks it now, which must be the one that was shown."""
+        for one in await self.waiting():
+            if one.node != shown.node or one.approval.id != shown.id:
+                continue
+            if one.shown != shown:
+                msg = f"{one.node_name} asks something else now than you were shown"
+                raise ConflictError(msg, "Look at it again: homing jobs approvals")
+            return one
+        msg = "no node that answers waits for this"
+        raise NotFoundError(msg, "See what waits: homing jobs approvals")
 
     async def _waiting_at(self, node: KnownNode) -> tuple[Waiting, ...]:
         try:

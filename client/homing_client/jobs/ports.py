@@ -67,6 +67,29 @@ class PhoneJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """The step that a person was shown and answers: what is signed, and at which node it waits.
+
+    Attributes:
+        node: device id of the node that asks.
+        id: the approval.
+        job_id: the job that waits.
+        request_id: its request.
+        step: number of the step within the job, from 1.
+        tool_hash: schema hash of the tool.
+        argument_hash: of the arguments.
+    """
+
+    node: DeviceId
+    id: ApprovalId
+    job_id: JobId
+    request_id: RequestId
+    step: int
+    tool_hash: str
+    argument_hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """An approval that waits for this phone's person.
 
@@ -79,6 +102,20 @@ class Waiting:
     node: DeviceId
     node_name: str
     approval: PendingApproval
+
+    @property
+    def shown(self) -> Shown:
+        """What a person answers who has seen this."""
+        asked = self.approval
+        return Shown(
+            self.node,
+            asked.id,
+            asked.job_id,
+            asked.request_id,
+            asked.step,
+            asked.tool.schema_hash,
+            asked.call.argument_hash,
+        )
 
 
 class PhoneJobs(Protocol):
@@ -138,8 +175,16 @@ class PhoneJobs(Protocol):
         """What nodes want to have answered."""
         ...
 
-    async def answer(self, approval: ApprovalId, verdict: Verdict) -> PhoneJob | None:
-        """A person's answer, signed here; the job it belongs to, if it is this phone's."""
+    async def answer(self, shown: Shown, verdict: Verdict) -> PhoneJob | None:
+        """A person's answer to exactly what they were shown, signed here.
+
+        Returns:
+            The job it belongs to, if it is this phone's.
+
+        Raises:
+            NotFoundError: that node waits for no such answer.
+            ConflictError: it asks something else under this id.
+        """
         ...
 
     async def settle(self, job: str, said: Settlement) -> PhoneJob:

@@ -6,8 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from homing_core.errors import UsageError
-from homing_core.ids import parse_approval_id, parse_request_id
-from homing_proto.codec.approvals import decode_verdict
+from homing_core.ids import parse_request_id
 from homing_proto.codec.common import decode_sensitivity
 from homing_proto.codec.fields import sha256_hex
 from homing_proto.codec.job_questions import decode_settlement
@@ -17,6 +16,7 @@ from homing_proto.v1 import phone_jobs_pb2 as wire
 from homing_proto.v1 import phone_jobs_pb2_grpc
 
 from homing_client.rpc.phone_jobs_codec import (
+    decode_answer,
     decode_folder,
     encode_home_tool,
     encode_phone_job,
@@ -142,9 +142,7 @@ class PhoneJobsService(phone_jobs_pb2_grpc.PhoneJobsServiceServicer):
         """The person's answer."""
         del context
         self._touch()
-        job = await self._jobs.answer(
-            parse_approval_id(request.approval_id), decode_verdict(request.verdict)
-        )
+        job = await self._jobs.answer(*decode_answer(request))
         return wire.AnswerWaitingApprovalResponse(job=encode_phone_job(job) if job else None)
 
     async def SettlePhoneJob(  # noqa: N802  # the wire's name

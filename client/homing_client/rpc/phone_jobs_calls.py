@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from homing_proto.codec.approvals import encode_verdict
 from homing_proto.codec.common import encode_sensitivity
 from homing_proto.codec.job_questions import encode_settlement
 from homing_proto.codec.jobs import decode_job_event
@@ -19,6 +18,7 @@ from homing_client.rpc.phone_jobs_codec import (
     decode_phone_job,
     decode_saved_paths,
     decode_waiting,
+    encode_answer,
 )
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     import grpc.aio
     from homing_core.approvals import Verdict
     from homing_core.canonical import JsonObject
-    from homing_core.ids import ApprovalId, RequestId
+    from homing_core.ids import RequestId
     from homing_core.jobs import JobEvent, JobResult, Settlement
     from homing_core.provenance import Sensitivity
     from homing_core.tools import ToolSpec
 
-    from homing_client.jobs.ports import PhoneJob, Waiting
+    from homing_client.jobs.ports import PhoneJob, Shown, Waiting
 
 _CALL_S = 60.0
 """A node that is away is waited for a while, and several are asked one after the other."""
@@ -125,11 +125,9 @@ class PhoneJobsCalls:
         with local_errors():
             return tuple([decode_waiting(found) async for found in call])
 
-    async def answer(self, approval: ApprovalId, verdict: Verdict) -> PhoneJob | None:
+    async def answer(self, shown: Shown, verdict: Verdict) -> PhoneJob | None:
         """See `PhoneJobs.answer`."""
-        request = wire.AnswerWaitingApprovalRequest(
-            approval_id=approval, verdict=encode_verdict(verdict)
-        )
+        request = encode_answer(shown, verdict)
         with local_errors():
             found = await self._stub.AnswerWaitingApproval(request, timeout=_CALL_S)
         return decode_phone_job(found.job) if found.HasField("job") else None

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homing_core.errors import InvalidDataError
-from homing_core.ids import parse_device_id, parse_job_id, parse_request_id
+from homing_core.ids import parse_approval_id, parse_device_id, parse_job_id, parse_request_id
 from homing_core.jobs import JobResult, ResultFile
 from homing_core.labels import clean_label
 from homing_proto.codec import limits
+from homing_proto.codec.approvals import decode_verdict, encode_verdict
 from homing_proto.codec.common import (
     SENSITIVITIES,
     TRUSTS,
@@ -23,10 +24,12 @@ from homing_proto.codec.fields import (
     encoder,
     max_items,
     not_negative,
+    positive,
     readable,
     readable_line,
     readable_name,
     refuse,
+    sha256_hex,
 )
 from homing_proto.codec.job_questions import decode_pending_approval, encode_pending_approval
 from homing_proto.codec.jobs import (
@@ -38,12 +41,13 @@ from homing_proto.codec.json_text import decode_json_object, encode_json
 from homing_proto.codec.tools import decode_tool_spec, encode_tool_spec
 from homing_proto.v1 import phone_jobs_pb2 as wire
 
-from homing_client.jobs.ports import PhoneJob, Waiting
+from homing_client.jobs.ports import PhoneJob, Shown, Waiting
 from homing_client.rpc.phone_codec import RESTART
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from homing_core.approvals import Verdict
     from homing_core.tools import ToolSpec
 
 PIECE_CHARS = 64 << 10
@@ -131,6 +135,35 @@ def decode_waiting(message: wire.ListWaitingApprovalsResponse) -> Waiting:
         node_name=clean_label(message.node_name),
         approval=decode_pending_approval(message.approval),
     )
+
+
+@encoder
+def encode_answer(shown: Shown, verdict: Verdict) -> wire.AnswerWaitingApprovalRequest:
+    """A person's answer to what they were shown."""
+    return wire.AnswerWaitingApprovalRequest(
+        approval_id=shown.id,
+        verdict=encode_verdict(verdict),
+        node=shown.node,
+        job_id=shown.job_id,
+        request_id=shown.request_id,
+        step=shown.step,
+        tool_hash=shown.tool_hash,
+        argument_hash=shown.argument_hash,
+    )
+
+
+def decode_answer(message: wire.AnswerWaitingApprovalRequest) -> tuple[Shown, Verdict]:
+    """Raises `InvalidDataError`."""
+    shown = Shown(
+        node=parse_device_id(message.node),
+        id=parse_approval_id(message.approval_id),
+        job_id=parse_job_id(message.job_id),
+        request_id=parse_request_id(message.request_id),
+        step=positive(message.step, "approval's step"),
+        tool_hash=sha256_hex(message.tool_hash, "tool hash"),
+        argument_hash=sha256_hex(message.argument_hash, "argument hash"),
+    )
+    return shown, decode_verdict(message.verdict)
 
 
 @encoder

@@ -1,4 +1,4 @@
-"""`homing-node jobs` where it says something to a job: ends it, answers it, settles it."""
+"""`homing-node jobs` where it says something to a job: ends it, settles it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,12 @@ Job = Annotated[
         metavar="ID", help="Enough of the job's id; DEVICE/ID where two devices chose the same."
     ),
 ]
-Question = Annotated[
-    str, typer.Argument(metavar="ID", help="Enough of the question's id, or of its job's.")
-]
 
 
 def register(jobs: typer.Typer) -> None:
     """Add the commands."""
     for name, command, example in (
         ("cancel", cancel, "cancel 3f9a0c"),
-        ("approvals", approvals, "approvals --json"),
-        ("approve", approve, "approve 81d2e4"),
-        ("deny", deny, "deny 81d2e4"),
         ("settle", settle, "settle 3f9a0c --happened"),
     ):
         epilog = f"Example: [bold]homing-node jobs {example}[/bold]"
@@ -51,52 +45,7 @@ def cancel(
 ) -> None:
     """End a job: its tool is really stopped. What it has done already stays done."""
     setup = Setup(data_dir, config).or_else(context.obj)
-    asyncio.run(_change(setup, lambda daemon: daemon.cancel(job), "cancelled", as_json=as_json))
-
-
-def approvals(
-    context: typer.Context,
-    *,
-    as_json: Json = False,
-    data_dir: DataDir = None,
-    config: ConfigFile = None,
-) -> None:
-    """Show what waits for a person: who asks, for which tool, with which arguments, and why."""
-    asyncio.run(_approvals(Setup(data_dir, config).or_else(context.obj), as_json=as_json))
-
-
-def approve(
-    context: typer.Context,
-    question: Question,
-    *,
-    as_json: Json = False,
-    data_dir: DataDir = None,
-    config: ConfigFile = None,
-) -> None:
-    """Say yes to exactly the step that `homing-node jobs approvals` shows."""
-    setup = Setup(data_dir, config).or_else(context.obj)
-    asyncio.run(
-        _change(
-            setup, lambda daemon: daemon.answer(question, allow=True), "approved", as_json=as_json
-        )
-    )
-
-
-def deny(
-    context: typer.Context,
-    question: Question,
-    *,
-    as_json: Json = False,
-    data_dir: DataDir = None,
-    config: ConfigFile = None,
-) -> None:
-    """Say no to a step; its job ends as refused."""
-    setup = Setup(data_dir, config).or_else(context.obj)
-    asyncio.run(
-        _change(
-            setup, lambda daemon: daemon.answer(question, allow=False), "denied", as_json=as_json
-        )
-    )
+    asyncio.run(change(setup, lambda daemon: daemon.cancel(job), "cancelled", as_json=as_json))
 
 
 def settle(  # noqa: PLR0913  # each is an option of the command
@@ -120,7 +69,7 @@ def settle(  # noqa: PLR0913  # each is an option of the command
     """Say what became of a step during which this node was killed. Look at the world first."""
     setup = Setup(data_dir, config).or_else(context.obj)
     said = _settlement(happened=happened, run_again=run_again, give_up=give_up)
-    asyncio.run(_change(setup, lambda daemon: daemon.settle(job, said), "settled", as_json=as_json))
+    asyncio.run(change(setup, lambda daemon: daemon.settle(job, said), "settled", as_json=as_json))
 
 
 def _settlement(*, happened: bool, run_again: bool, give_up: bool) -> Settlement:
@@ -142,36 +91,14 @@ def _settlement(*, happened: bool, run_again: bool, give_up: bool) -> Settlement
     return wanted[0]
 
 
-async def _approvals(setup: Setup, *, as_json: bool) -> None:
-    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
-
-    from homing_node.cli.console import out  # noqa: PLC0415  # as above
-    from homing_node.cli.jobs_screen import (  # noqa: PLC0415  # as above
-        approval_object,
-        show_approvals,
-    )
-    from homing_node.rpc.jobs_control_client import JobsControl  # noqa: PLC0415  # as above
-
-    quiet()
-    setup.load()
-    async with JobsControl.connect(setup.paths, setup.command("run")) as daemon:
-        found = await daemon.approvals()
-    if as_json:
-        for one in found:
-            print_json(approval_object(one))
-    elif found:
-        show_approvals(found, setup.command("jobs approve"), setup.command("jobs deny"))
-    else:
-        out.print("Nothing waits for a person.")
-
-
-async def _change(
+async def change(
     setup: Setup,
-    change: Callable[[JobsControl], Awaitable[JobView]],
+    does: Callable[[JobsControl], Awaitable[JobView]],
     event: str,
     *,
     as_json: bool,
 ) -> None:
+    """Do something to a job, and say what came of it; `event` names it."""
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
     from homing_agent.runtime.job_words import short_job  # noqa: PLC0415  # as above
 
@@ -182,7 +109,7 @@ async def _change(
     quiet()
     setup.load()
     async with JobsControl.connect(setup.paths, setup.command("run")) as daemon:
-        job = await change(daemon)
+        job = await does(daemon)
     if as_json:
         print_json(job_object(job) | {"event": event})
     else:

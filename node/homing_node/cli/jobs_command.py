@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from homing_node.cli import jobs_answers
+from homing_node.cli import jobs_answers, jobs_questions
 from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
 
 _EXAMPLES = """
@@ -28,6 +28,7 @@ homing-node jobs settle 3f9a0c --happened
 _MOST = 1000
 _jobs = typer.Typer(rich_markup_mode="rich")
 jobs_answers.register(_jobs)
+jobs_questions.register(_jobs)
 
 Limit = Annotated[int, typer.Option(min=1, max=_MOST, help="At most this many, newest first.")]
 

@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from homing_agent.runtime.job_words import (
-    SHORT_JOB,
     STATE_WORDS,
     count_text,
     duration_text,
     percent,
     short_job,
+    short_question,
 )
 from homing_core.jobs import JobState
 from rich.markup import escape
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from homing_core.jobs import JobEvent, JobProgress, PendingApproval
+    from rich.console import Console
 
     from homing_node.jobs.console import JobView
 
@@ -35,11 +36,6 @@ _COLORS: Final = {
     JobState.SUCCEEDED: "green",
     JobState.FAILED: "red",
 }
-
-
-def short_question(question: str) -> str:
-    """As much of a question's id as names it."""
-    return question.partition("-")[2][:SHORT_JOB]
 
 
 def progress_words(progress: JobProgress | None) -> str:
@@ -127,7 +123,7 @@ def _who(job: JobView) -> str:
 
 
 def show_approvals(found: Iterable[PendingApproval], approve: str, deny: str) -> None:
-    """What waits, with everything that a person has to know to answer.
+    """What waits, and how to answer.
 
     Args:
         found: the questions.
@@ -135,27 +131,36 @@ def show_approvals(found: Iterable[PendingApproval], approve: str, deny: str) ->
         deny: the one that says no.
     """
     for one in found:
-        who = safe(one.device_name) or one.device[:SHORT_ID]
-        server = f"{one.tool.server}." if one.tool.server else ""
-        out.print(
-            f"[bold]{short_question(one.id)}[/bold]  {safe(server + one.tool.name)} for {who}"
-        )
-        for title, text in (
-            ("what", one.tool.description),
-            ("would", one.preview),
-            ("because", one.reason),
-            ("may do", one.tool.effect.value),
-        ):
-            if text:
-                out.print(f"  {title:<8}{safe(text)}")
-        out.print(f"  {'until':<8}{moment(one.expires_at)}")
-        out.print(f"  {'job':<8}{short_job(one.job_id)}, step {one.step}")
-        out.print("  with")
-        whole = json.dumps(dict(one.call.arguments), indent=2, ensure_ascii=False)
-        for line in whole.splitlines():
-            out.print(f"    {escape(visible(line))}")
+        show_approval(one, out)
         out.print(f"  Yes: {safe(approve)} {short_question(one.id)}")
         out.print(f"  No:  {safe(deny)} {short_question(one.id)}\n")
+
+
+def show_approval(one: PendingApproval, console: Console) -> None:
+    """Everything that a person has to know to answer.
+
+    Args:
+        one: the question.
+        console: where to.
+    """
+    who = safe(one.device_name) or "a device"
+    server = f"{one.tool.server}." if one.tool.server else ""
+    title = f"{safe(server + one.tool.name)} for {who}, {one.device[:SHORT_ID]}"
+    console.print(f"[bold]{short_question(one.id)}[/bold]  {title}")
+    for name, text in (
+        ("what", one.tool.description),
+        ("would", one.preview),
+        ("because", one.reason),
+        ("may do", one.tool.effect.value),
+    ):
+        if text:
+            console.print(f"  {name:<8}{safe(text)}")
+    console.print(f"  {'until':<8}{moment(one.expires_at)}")
+    console.print(f"  {'job':<8}{short_job(one.job_id)}, step {one.step}")
+    console.print("  with")
+    whole = json.dumps(dict(one.call.arguments), indent=2, ensure_ascii=False)
+    for line in whole.splitlines():
+        console.print(f"    {escape(visible(line))}")
 
 
 def visible(text: str) -> str:

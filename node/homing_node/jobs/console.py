@@ -12,6 +12,7 @@ from homing_core.errors import ConflictError, NotFoundError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from homing_core.ids import ApprovalId
     from homing_core.jobs import JobEvent, JobProgress, JobState, PendingApproval, Settlement
     from homing_crypto.trust import TrustStore
 
@@ -23,7 +24,6 @@ FoundT = TypeVar("FoundT")
 MOST_LOOKED_AT: Final = 5_000
 """Jobs among which a beginning of an id is looked for."""
 _LIST: Final = "See them with: homing-node jobs"
-_WAITING: Final = "See them with: homing-node jobs approvals"
 _PREFIX: Final = re.compile(r"(?:([0-9a-f]{4,64})/)?(?:(job|appr)-)?([0-9a-f]{1,32})")
 _SHORTEST: Final = 4
 
@@ -115,20 +115,16 @@ class JobConsole:
         """Everything that waits for a person, oldest first."""
         return await self._jobs.pending_any()
 
-    async def answer(self, prefix: str, *, allow: bool) -> JobView:
-        """Answer a question, named by its own id or its job's; errors as of `cancel`."""
-        account, kind, digits = _parts(prefix)
-        questions = [
-            one
-            for one in await self._jobs.pending_any()
-            if one.device.startswith(account)
-            and (
-                (kind != "job" and one.id.startswith(f"appr-{digits}"))
-                or (kind != "appr" and one.job_id.startswith(f"job-{digits}"))
-            )
-        ]
-        found = _only([one.id for one in questions], "question", _WAITING)
-        return await self._view(await self._jobs.answer_any(found, allow=allow))
+    async def answer(self, approval: ApprovalId, *, allow: bool) -> JobView:
+        """Answer exactly the question that was shown, named by its whole id.
+
+        Jobs' ids are their devices' choice, and part of an id may fit a later question too.
+
+        Raises:
+            NotFoundError: there is no such question.
+            ConflictError: it was answered otherwise, or has expired.
+        """
+        return await self._view(await self._jobs.answer_any(approval, allow=allow))
 
     async def _find(self, prefix: str) -> JobRow:
         account, kind, digits = _parts(prefix)

@@ -196,7 +196,10 @@ class FakeJobs:
 
     async def answer_any(self, approval: ApprovalId, *, allow: bool) -> JobRow:
         """See `ConsoleJobs.answer_any`."""
-        (question,) = [one for one in self.questions if one.id == approval]
+        question = next((one for one in self.questions if one.id == approval), None)
+        if question is None:
+            msg = "there is no such question"
+            raise NotFoundError(msg)
         self.questions.remove(question)
         self.said.append(Verdict.ALLOW if allow else Verdict.DENY)
         (key,) = [key for key in self._rows if key.id == question.job_id]

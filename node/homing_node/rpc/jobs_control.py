@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from homing_core.ids import parse_approval_id
 from homing_proto.codec import limits
 from homing_proto.codec.fields import readable_line, readable_name
 from homing_proto.codec.job_questions import decode_settlement, encode_pending_approval
@@ -11,7 +12,7 @@ from homing_proto.codec.jobs import JOB_STATES, encode_job_event, encode_job_pro
 from homing_proto.v1 import jobs_control_pb2 as wire
 from homing_proto.v1 import jobs_control_pb2_grpc
 
-from homing_node.rpc.fitting import fitting
+from homing_node.rpc.fitting import fairly
 
 if TYPE_CHECKING:
     import grpc
@@ -68,8 +69,9 @@ class NodeJobsControlService(jobs_control_pb2_grpc.NodeJobsControlServiceService
         """What waits for a person."""
         del request, context
         found = await self._console.approvals()
+        shown = [encode_pending_approval(question) for question in found]
         return wire.ListNodeApprovalsResponse(
-            approvals=fitting(map(encode_pending_approval, found[: limits.MAX_JOBS]))
+            approvals=fairly(shown, lambda question: question.device, limits.MAX_JOBS)
         )
 
     async def AnswerNodeApproval(  # noqa: N802  # the wire's name
@@ -77,7 +79,8 @@ class NodeJobsControlService(jobs_control_pb2_grpc.NodeJobsControlServiceService
     ) -> wire.AnswerNodeApprovalResponse:
         """Yes or no."""
         del context
-        view = await self._console.answer(request.id_prefix, allow=request.allow)
+        approval = parse_approval_id(request.approval_id)
+        view = await self._console.answer(approval, allow=request.allow)
         return wire.AnswerNodeApprovalResponse(job=encode_node_job(view))
 
     async def SettleNodeJob(  # noqa: N802  # the wire's name

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import grpc.aio
     from homing_agent.runtime.paths import ProgramPaths
+    from homing_core.ids import ApprovalId
     from homing_core.jobs import JobEvent, PendingApproval, Settlement
 
 
@@ -73,10 +74,10 @@ class JobsControl:
             answer = await self._stub.ListNodeApprovals(request, timeout=TIMEOUT_S)
         return decode_pending_approvals(answer.approvals)
 
-    async def answer(self, prefix: str, *, allow: bool) -> JobView:
-        """Yes or no."""
+    async def answer(self, approval: ApprovalId, *, allow: bool) -> JobView:
+        """Yes or no to the question of this id."""
         with daemon_errors():
-            request = wire.AnswerNodeApprovalRequest(id_prefix=prefix, allow=allow)
+            request = wire.AnswerNodeApprovalRequest(approval_id=approval, allow=allow)
             answer = await self._stub.AnswerNodeApproval(request, timeout=TIMEOUT_S)
         return decode_node_job(answer.job)
 

@@ -96,12 +96,12 @@ class ListNodeApprovalsResponse(_message.Message):
     def __init__(self, approvals: _Optional[_Iterable[_Union[_job_pb2.PendingApproval, _Mapping]]] = ...) -> None: ...
 
 class AnswerNodeApprovalRequest(_message.Message):
-    __slots__ = ("id_prefix", "allow")
-    ID_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("approval_id", "allow")
+    APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
     ALLOW_FIELD_NUMBER: _ClassVar[int]
-    id_prefix: str
+    approval_id: str
     allow: bool
-    def __init__(self, id_prefix: _Optional[str] = ..., allow: _Optional[bool] = ...) -> None: ...
+    def __init__(self, approval_id: _Optional[str] = ..., allow: _Optional[bool] = ...) -> None: ...
 
 class AnswerNodeApprovalResponse(_message.Message):
     __slots__ = ("job",)

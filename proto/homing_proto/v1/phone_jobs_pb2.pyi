@@ -192,12 +192,24 @@ class ListWaitingApprovalsResponse(_message.Message):
     def __init__(self, node: _Optional[str] = ..., node_name: _Optional[str] = ..., approval: _Optional[_Union[_job_pb2.PendingApproval, _Mapping]] = ...) -> None: ...
 
 class AnswerWaitingApprovalRequest(_message.Message):
-    __slots__ = ("approval_id", "verdict")
+    __slots__ = ("approval_id", "verdict", "node", "job_id", "request_id", "step", "tool_hash", "argument_hash")
     APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    TOOL_HASH_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENT_HASH_FIELD_NUMBER: _ClassVar[int]
     approval_id: str
     verdict: _tool_pb2.Verdict
-    def __init__(self, approval_id: _Optional[str] = ..., verdict: _Optional[_Union[_tool_pb2.Verdict, str]] = ...) -> None: ...
+    node: str
+    job_id: str
+    request_id: str
+    step: int
+    tool_hash: str
+    argument_hash: str
+    def __init__(self, approval_id: _Optional[str] = ..., verdict: _Optional[_Union[_tool_pb2.Verdict, str]] = ..., node: _Optional[str] = ..., job_id: _Optional[str] = ..., request_id: _Optional[str] = ..., step: _Optional[int] = ..., tool_hash: _Optional[str] = ..., argument_hash: _Optional[str] = ...) -> None: ...
 
 class AnswerWaitingApprovalResponse(_message.Message):
     __slots__ = ("job",)

@@ -25,7 +25,7 @@ from homing_core.errors import (
     UnpairedError,
     UsageError,
 )
-from homing_core.ids import new_approval_id, new_request_id
+from homing_core.ids import new_approval_id, new_job_id, new_request_id
 from homing_core.jobs import JobProgress, JobState, PendingApproval, Settlement
 from homing_core.provenance import Sensitivity, Trust
 from homing_core.tools import EffectClass, Place
@@ -396,15 +396,46 @@ async def test_what_waits_for_the_person_is_shown_and_answered_with_their_signat
         node.event(job.id, JobState.WAITING_APPROVAL, approval=question.id)
         (waiting,) = await phone.parts.desk.waiting()
         assert (waiting.node_name, waiting.approval.tool.name) == ("den", "wipe")
-        answered = await phone.parts.desk.answer(question.id, Verdict.DENY)
+        answered = await phone.parts.desk.answer(waiting.shown, Verdict.DENY)
         assert answered is not None
         assert answered.id == job.id
-        gone = await refused(phone.parts.desk.answer(question.id, Verdict.DENY))
+        gone = await refused(phone.parts.desk.answer(waiting.shown, Verdict.DENY))
         assert isinstance(gone, NotFoundError)
     (signed,) = node.said
     said = verify_approval(signed, world.phone.certificate, world.clock.now())
     assert (said.id, said.step, said.verdict) == (question.id, 2, Verdict.DENY)
     assert said.tool_hash == what.schema_hash
+
+
+@pytest.mark.attack
+async def test_what_is_signed_is_what_was_shown_and_where(world: JobWorld) -> None:
+    """After it was shown, the node asks something else under its id; a peer takes the id, too."""
+    node = world.node()
+    peer = world.node(name="friend", place=Place.PEER)
+    async with world.process() as phone:
+        job = await phone.start()
+        call = replace(node.jobs[job.id].spec.call, name="wipe", arguments={"folder": "cats"})
+        wipe, later = tool("wipe", EffectClass.DELETE), int(world.clock.now()) + 86_400
+        asked = PendingApproval(
+            new_approval_id(), job.id, job.request_id, 2, wipe, call, "it deletes", "", later
+        )
+        node.asked[asked.id] = asked
+        (waiting,) = await phone.parts.desk.waiting()
+        for other in (
+            replace(asked, call=replace(call, arguments={"folder": "family"})),
+            replace(asked, tool=replace(wipe, description="Does all.")),
+            replace(asked, step=3),
+            replace(asked, request_id=new_request_id()),
+            replace(asked, job_id=new_job_id()),
+        ):
+            node.asked[asked.id] = other
+            error = await refused(phone.parts.desk.answer(waiting.shown, Verdict.ALLOW))
+            assert isinstance(error, ConflictError)
+        node.asked.clear()
+        peer.asked[asked.id] = asked
+        error = await refused(phone.parts.desk.answer(waiting.shown, Verdict.ALLOW))
+        assert isinstance(error, NotFoundError)
+    assert (node.said, peer.said) == ([], [])
 
 
 async def test_what_the_person_says_of_an_unknown_effect_reaches_the_node(world: JobWorld) -> None:
