@@ -223,8 +223,8 @@ async def test_nothing_is_approved_before_it_was_shown_and_agreed_to(desk: Desk)
         assert "--yes" in done.err
     tests = str(Path(__file__).parents[1])
     env = environment(desk.folder.parent, COLUMNS="80", PYTHONPATH=tests, TERM="xterm")
-    words = (sys.executable, "-m", "homing_node", "jobs", "approve", question.id[5:11])
-    command = (*words, "--data-dir", desk.folder)
+    command = [sys.executable, "-m", "homing_node", "jobs", "approve", question.id[5:11]]
+    command += ["--data-dir", str(desk.folder)]
     async with on_terminal(command, env, desk.folder.parent) as screen:
         for part in (
             "scripted.count for guest",
