@@ -100,3 +100,28 @@ def test_an_answer_may_be_repeated_once_the_job_has_ended(store: JobStore) -> No
     store.answer(asked.id, "deny", BOB, entry(JobState.QUEUED), NOW)
     ended = store.finish(store.get(row.key).fence, ending(state=JobState.FAILED))
     assert store.answer(asked.id, "deny", BOB, entry(JobState.QUEUED), NOW) == ended
+
+
+def test_what_an_owner_allowed_is_spent_with_what_a_person_says_and_nothing_else(
+    store: JobStore,
+) -> None:
+    row = running(store)
+    said = {
+        "allow": question(row.key),
+        "own": question(row.key, owners_only=False, at=NOW + 1),
+        "deny": question(row.key, at=NOW + 2),
+    }
+    for attempt, (name, asked) in enumerate(said.items(), 2):
+        store.ask(row.fence, asked, entry(JobState.WAITING_APPROVAL))
+        verdict = "deny" if name == "deny" else "allow"
+        store.answer(asked.id, verdict, BOB, entry(JobState.QUEUED), NOW)
+        claimed = store.claim(row.key, DAEMON, NOW, LEASE_S, attempt=attempt - 1)
+        assert claimed is not None
+        row = claimed
+    for spend in (False, True):
+        store.append(row.fence, entry(JobState.UNKNOWN_EFFECT))
+        store.settle(row.fence, {}, entry(JobState.QUEUED), spend=spend)
+        assert [one.spent for one in store.questions(row.key)] == [spend, False, False]
+        claimed = store.claim(row.key, DAEMON, NOW, LEASE_S, attempt=row.attempt)
+        assert claimed is not None
+        row = claimed
