@@ -19,10 +19,10 @@ from homing_agent.web.fetch import FetchRules, PageFetcher
 from homing_core.errors import ConfigError, HomingError, NotFoundError
 
 from homing_node.mcp_servers import mcp_host
-from homing_node.tools_views import Offer, ServerView, ToolsOverview, ToolView
+from homing_node.tools_views import Offer, ServerView, ToolsOverview, ToolView, schema_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
     from homing_agent.mcp.host import McpHost
     from homing_agent.mcp.status import ServerStatus
@@ -116,13 +116,16 @@ class NodeTools:
             ToolView(
                 one.server,
                 one.name,
-                one.description,
+                one.now.description,
                 None,
                 idempotent=False,
                 offer=Offer.WITHHELD,
-                reason="it has changed" if one.changed else "it is new",
+                reason=one.reason,
                 changed=one.changed,
-                before=one.before,
+                before=one.before.description if one.before else "",
+                parameters=schema_text(one.now.schema),
+                parameters_before=schema_text(one.before.schema) if one.before else "",
+                hash=one.now.hash,
             )
             for one in self.mcp.withheld()
         ]
@@ -146,9 +149,9 @@ class NodeTools:
             (*offered, *others, *waiting, *unusable), tuple(map(_server_view, status))
         )
 
-    async def allow(self, server: str, tool: str) -> tuple[str, ...]:
+    async def allow(self, server: str, tool: str, shown: Collection[str]) -> tuple[str, ...]:
         """As in `ToolsConsole`."""
-        return await self._servers().allow(server, tool or None)
+        return await self._servers().allow(server, tool or None, shown=shown)
 
     def retry(self, server: str) -> None:
         """As in `ToolsConsole`."""

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
+from homing_core.canonical import canonical_json
 from homing_core.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from homing_core.canonical import JsonObject
     from homing_core.tools import EffectClass
 
     from homing_node.tools import HomeTools
+
+
+_MOST_SCHEMA: Final = 7_000
+"""Characters of a tool's parameters that its operator is shown."""
 
 
 class Offer(Enum):
@@ -42,6 +50,9 @@ class ToolView:
         reason: why not; empty if it is.
         changed: whether it was allowed in another form.
         before: what it said of itself then.
+        parameters: its arguments' JSON schema as text; empty but for one that waits for a word.
+        parameters_before: the same, then.
+        hash: of exactly how it is described now, hex; empty but for one that waits for a word.
     """
 
     server: str
@@ -53,6 +64,9 @@ class ToolView:
     reason: str = ""
     changed: bool = False
     before: str = ""
+    parameters: str = ""
+    parameters_before: str = ""
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +115,13 @@ class ToolsConsole(Protocol):
         """How it stands."""
         ...
 
-    async def allow(self, server: str, tool: str) -> tuple[str, ...]:
+    async def allow(self, server: str, tool: str, shown: Collection[str]) -> tuple[str, ...]:
         """Allow what waits for the operator's word; the names of what is allowed now.
 
         Args:
             server: whose tools.
             tool: one of them; empty for all that wait.
+            shown: hashes of what the operator has seen; what is another now is not allowed.
         """
         ...
 
@@ -142,9 +157,9 @@ class PlainConsole:
             )
         )
 
-    async def allow(self, server: str, tool: str) -> tuple[str, ...]:
+    async def allow(self, server: str, tool: str, shown: Collection[str]) -> tuple[str, ...]:
         """As in `ToolsConsole`: nothing waits."""
-        del server, tool
+        del server, tool, shown
         msg = "no tool of this node waits for your word"
         raise NotFoundError(msg)
 
@@ -153,6 +168,12 @@ class PlainConsole:
         del server
         msg = "this node has no MCP servers"
         raise NotFoundError(msg, "List some in mcp.json; see docs/tools.md.")
+
+
+def schema_text(schema: JsonObject) -> str:
+    """A tool's parameters as its operator sees them."""
+    text = canonical_json(schema).decode()
+    return text if len(text) <= _MOST_SCHEMA else f"{text[:_MOST_SCHEMA]} … and more"
 
 
 def console_of(tools: HomeTools) -> ToolsConsole:

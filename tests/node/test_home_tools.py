@@ -17,7 +17,7 @@ from homing_agent.tools.home.recipe import RecipeTool
 from homing_agent.tools.home.recipe_spec import Recipe
 from homing_core.access import DeviceRole
 from homing_core.config import parse_config
-from homing_core.errors import ConfigError, InternalError, NotFoundError
+from homing_core.errors import ConfigError, ConflictError, InternalError, NotFoundError
 from homing_core.generation import Done, FinishReason, TextDelta, ToolCallEvent
 from homing_core.ids import new_job_id, new_request_id, new_tool_call_id
 from homing_core.jobs import JobSpec, JobState
@@ -194,7 +194,7 @@ async def test_tools_that_nobody_configured_have_a_console_too() -> None:
     assert [view.name for view in console.overview().tools] == ["act"]
     for one in (console, NodeTools()):
         with pytest.raises(NotFoundError):
-            await one.allow("x", "y")
+            await one.allow("x", "y", ())
         with pytest.raises(NotFoundError):
             one.retry("x")
 
@@ -247,11 +247,20 @@ async def test_an_unmodified_server_and_what_its_operator_sees_of_it(tmp_path: P
                 )
                 async with ToolsControl.connect(node.paths) as control:
                     with pytest.raises(NotFoundError):
-                        await control.allow("time", "nothing")
+                        await control.allow("time", "nothing", ())
+                    with pytest.raises(ConflictError, match="what was shown to you is not"):
+                        await control.allow("time", "get_current_time", {"0" * 64})
                     await control.retry("time")
-                (done,) = objects(
-                    await command(node, "tools", "allow", "time.get_current_time", "--json")
-                )
+                allow = ("tools", "allow", "time.get_current_time")
+                unseen = await command(node, *allow)
+                assert unseen.status == 2
+                assert f"hash   {found['hash']}" in unseen.err
+                assert "says   Get current time" in unseen.err
+                assert "nobody can be asked" in unseen.err
+                late = await command(node, *allow, "--hash", "0" * 64)
+                assert late.status == 1
+                assert "so nothing is allowed" in late.err
+                (done,) = objects(await command(node, *allow, "--hash", found["hash"], "--json"))
                 assert done["tools"] == ["get_current_time"]
                 views = {view.name: view for view in tools.overview().tools}
                 assert views["get_current_time"].offer is Offer.OFFERED

@@ -59,6 +59,8 @@ def define(name: str, description: str, schema: Mapping[str, object], *, task: b
         "description": description,
         "parameters": cast("JsonObject", schema),
     }
+    if task:
+        raw["task"] = True
     try:
         size = len(canonical_json(raw["parameters"]))
         fingerprint = sha256_json(raw)

@@ -23,7 +23,7 @@ from homing_agent.runtime.logs import get_logger
 from homing_agent.runtime.paths import make_private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from homing_core.canonical import JsonObject
@@ -128,24 +128,28 @@ class McpHost:
         """Tools that are new or have changed, and wait for the operator's word."""
         return self._offers.withheld()
 
-    async def allow(self, server: str, tool: str | None = None) -> tuple[str, ...]:
-        """The operator's word: allow what a server offers now.
+    async def allow(
+        self, server: str, tool: str | None = None, *, shown: Collection[str]
+    ) -> tuple[str, ...]:
+        """The operator's word: allow what a server offers now, if it is what the operator saw.
 
         Args:
             server: its name.
             tool: one of its tools, by the server's own name or the model's; None for all.
+            shown: hashes of the definitions that the operator has seen.
 
         Returns:
             The server's own names of the tools that were withheld and now are not.
 
         Raises:
             NotFoundError: no such server or tool waits.
+            ConflictError: one of those that wait is another than was seen; nothing is allowed.
             UnavailableError: it cannot be written down.
         """
         if server not in self._configs:
             msg = f"there is no MCP server {clean_label(server)}"
             raise NotFoundError(msg, f"The servers are: {', '.join(self._configs) or 'none'}.")
-        allowed = await self._offers.allow(server, tool)
+        allowed = await self._offers.allow(server, tool, shown)
         self.on_change()
         return allowed
 

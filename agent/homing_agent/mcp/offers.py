@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from homing_core.errors import HomingError, NotFoundError, UnavailableError
+from homing_core.errors import ConflictError, HomingError, NotFoundError, UnavailableError
 from homing_core.labels import clean_label
 
 from homing_agent.mcp.consent import ConsentBook
@@ -14,7 +14,7 @@ from homing_agent.mcp.words import words_for
 from homing_agent.runtime.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from homing_agent.mcp.consent import Allowed
@@ -93,11 +93,11 @@ class Offers:
             for each in withheld_of(server, self.words(server), offers, self._known(server))
         )
 
-    async def allow(self, server: str, tool: str | None) -> tuple[str, ...]:
+    async def allow(self, server: str, tool: str | None, shown: Collection[str]) -> tuple[str, ...]:
         """See `McpHost.allow`."""
         names = {allowed.definition.name: allowed.name for allowed in self._known(server)}
         waiting = {
-            each.name
+            each.name: each.now
             for each in self.withheld()
             if each.server == server and tool in {None, each.name, names.get(each.name)}
         }
@@ -105,7 +105,12 @@ class Offers:
             which = f"{server}.{clean_label(tool)}" if tool else server
             msg = f"nothing of {which} waits for your word"
             raise NotFoundError(msg, "See what does with: homing-node tools")
-        await self._consent(server, [o for o in self._offers[server] if o.name in waiting])
+        other = sorted(name for name, now in waiting.items() if now.hash not in shown)
+        if other:
+            which = ", ".join(f"{server}.{clean_label(name)}" for name in other)
+            msg = f"what was shown to you is not what {which} is now, so nothing is allowed"
+            raise ConflictError(msg, "Look at it again with: homing-node tools")
+        await self._consent(server, tuple(waiting.values()))
         self._renew()
         return tuple(sorted(waiting))
 

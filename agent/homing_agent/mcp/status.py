@@ -48,16 +48,35 @@ class Withheld:
     Attributes:
         server: whose it is.
         name: the server's own name for it.
-        changed: whether it was allowed in another form; otherwise it is new.
-        description: what it says of itself now.
-        before: what it said when it was allowed; empty if it is new.
+        now: how it is described now; its hash stands for exactly this.
+        before: how it was when it was allowed; None if it is new.
     """
 
     server: str
     name: str
-    changed: bool
-    description: str
-    before: str = ""
+    now: Definition
+    before: Definition | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether it was allowed in another form; otherwise it is new."""
+        return self.before is not None
+
+    @property
+    def reason(self) -> str:
+        """Why it waits, for a person."""
+        if self.before is None:
+            return "it is new"
+        differs = [
+            word
+            for word, same in (
+                ("what it says of itself", self.now.description == self.before.description),
+                ("its parameters", self.now.schema == self.before.schema),
+                ("how it is run", self.now.task == self.before.task),
+            )
+            if not same
+        ]
+        return f"it has changed: {', '.join(differs) or 'words that no model sees'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +126,8 @@ def withheld_of(
     found: list[Withheld] = []
     for offer in wanted(words, offers):
         before = allowed.get(offer.name)
-        if before is None:
-            found.append(Withheld(server, offer.name, changed=False, description=offer.description))
-        elif before.hash != offer.hash:
-            told = (offer.description, before.description)
-            found.append(Withheld(server, offer.name, True, *told))  # noqa: FBT003  # changed
+        if before is None or before.hash != offer.hash:
+            found.append(Withheld(server, offer.name, offer, before))
     return tuple(found)
 
 

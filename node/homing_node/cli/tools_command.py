@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
+from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, Yes, quiet
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -82,19 +82,39 @@ def status(
 
 
 @_tools.command("allow", epilog="Example: [bold]homing-node tools allow files.read_file[/bold]")
-def allow(
+def allow(  # noqa: PLR0913  # each is an option of the command
     context: typer.Context,
     which: Annotated[
         str,
         typer.Argument(metavar="SERVER[.TOOL]", help="A server, or one of its tools that waits."),
     ],
     *,
+    hashes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hash",
+            metavar="HASH",
+            help="Allow only what has this hash in tools --json, without a question. Repeatable.",
+        ),
+    ] = None,
+    yes: Yes = False,
     as_json: Json = False,
     data_dir: DataDir = None,
     config: ConfigFile = None,
 ) -> None:
-    """Allow tools of an MCP server that are new or have changed. Look at them first: list."""
-    asyncio.run(_allow(Setup(data_dir, config).or_else(context.obj), which, as_json=as_json))
+    """Allow tools of an MCP server that are new or have changed. Shows them, and asks.
+
+    What has changed again since it was shown is not allowed.
+    """
+    from homing_agent.runtime.agreeing import agree  # noqa: PLC0415  # keep help quick
+
+    setup = Setup(data_dir, config).or_else(context.obj)
+    shown = frozenset(hashes or ())
+    if not shown:
+        shown = asyncio.run(_waiting(setup, which, as_json=as_json))
+        if shown:  # of nothing, the daemon says why
+            agree("Allow exactly this", yes=yes, as_json=as_json)
+    asyncio.run(_allow(setup, which, shown, as_json=as_json))
 
 
 @_tools.command("retry", epilog="Example: [bold]homing-node tools retry files[/bold]")
@@ -146,14 +166,34 @@ async def _status(setup: Setup, *, as_json: bool) -> None:
         show_servers(found, setup.command("tools allow SERVER.TOOL"))
 
 
-async def _allow(setup: Setup, which: str, *, as_json: bool) -> None:
+async def _waiting(setup: Setup, which: str, *, as_json: bool) -> frozenset[str]:
+    """Hashes of what waits, shown to whoever decides."""
+    from homing_node.cli.console import err  # noqa: PLC0415  # keep help quick
+    from homing_node.cli.tools_screen import show_waiting_tool  # noqa: PLC0415  # as above
+    from homing_node.tools_views import Offer  # noqa: PLC0415  # as above
+
+    server, _, tool = which.partition(".")
+    async with _daemon(setup) as daemon:
+        found = await daemon.overview()
+    waiting = [
+        view
+        for view in found.tools
+        if view.offer is Offer.WITHHELD and view.server == server and tool in {"", view.name}
+    ]
+    if not as_json:
+        for view in waiting:
+            show_waiting_tool(view, err)
+    return frozenset(view.hash for view in waiting)
+
+
+async def _allow(setup: Setup, which: str, shown: frozenset[str], *, as_json: bool) -> None:
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # keep help quick
 
     from homing_node.cli.console import out, safe  # noqa: PLC0415  # as above
 
     server, _, tool = which.partition(".")
     async with _daemon(setup) as daemon:
-        names = await daemon.allow(server, tool)
+        names = await daemon.allow(server, tool, shown)
     if as_json:
         print_json({"event": "allowed", "server": server, "tools": list(names)})
         return

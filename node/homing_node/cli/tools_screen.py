@@ -10,6 +10,8 @@ from homing_node.cli.console import out, safe
 from homing_node.tools_views import Offer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from homing_node.tools_views import ServerView, ToolsOverview, ToolView
 
 _COLOURS: Final = {
@@ -80,6 +82,9 @@ def tool_object(view: ToolView) -> dict[str, Any]:
         "reason": view.reason or None,
         "changed": view.changed,
         "before": view.before or None,
+        "parameters": view.parameters or None,
+        "parameters_before": view.parameters_before or None,
+        "hash": view.hash or None,
     }
 
 
@@ -96,6 +101,18 @@ def server_object(view: ServerView) -> dict[str, Any]:
         "last_error": view.last_error or None,
         "protocol": view.protocol or None,
     }
+
+
+def show_waiting_tool(view: ToolView, console: Console) -> None:
+    """All that a person has to see of a tool before it is allowed."""
+    console.print(f"[bold]{safe(view.server)}.{safe(view.name)}[/bold]: {safe(view.reason)}")
+    if view.before != view.description and view.changed:
+        console.print(f"  said   {safe(view.before) or 'nothing'}")
+    console.print(f"  says   {safe(view.description) or 'nothing'}")
+    if view.parameters_before != view.parameters and view.changed:
+        console.print(f"  took   {safe(view.parameters_before)}")
+    console.print(f"  takes  {safe(view.parameters)}")
+    console.print(f"  hash   {safe(view.hash)}")
 
 
 def _show_waiting(found: ToolsOverview, allow: str) -> None:

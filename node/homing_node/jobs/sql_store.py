@@ -2,7 +2,7 @@
 
 Every change is one transaction that locks its job first, so of several threads and daemons one
 alone changes it at a time, and event numbers have no gaps. Daemons that share a Postgres compare
-each other's leases with their own clocks: keep those together (NTP), well within a lease.
+leases by its clock; see `JobStore.time`.
 
 After `finish`, `delivered` and `drop` what was destroyed is in neither the SQLite file nor its log;
 what holds of Postgres is said in `sql_engine`.

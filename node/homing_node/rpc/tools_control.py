@@ -19,7 +19,7 @@ from homing_proto.v1 import tools_control_pb2 as wire
 from homing_node.tools_views import Offer, ServerView, ToolsOverview, ToolView
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import AsyncGenerator, Callable, Collection, Generator
 
     from homing_agent.runtime.paths import ProgramPaths
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S: Final = 10.0
 _MOST_DESCRIPTION: Final = 2000
+_MOST_PARAMETERS: Final = 8_000
 _MOST_TOOLS: Final = 10_000
 
 _OFFERS = EnumTable(
@@ -66,7 +67,10 @@ class ToolsControlService(tools_control_pb2_grpc.NodeToolsControlServiceServicer
     ) -> wire.AllowNodeToolsResponse:
         """Allow tools of an MCP server that are new or have changed."""
         del context
-        names = await self._console.allow(request.server, request.tool)
+        if len(request.shown) > _MOST_TOOLS:
+            msg = "these are more tools than a server has"
+            raise InvalidDataError(msg, "Allow them one by one.")
+        names = await self._console.allow(request.server, request.tool, frozenset(request.shown))
         return wire.AllowNodeToolsResponse(names=names)
 
     async def RetryNodeServer(  # noqa: N802  # the wire's name
@@ -110,10 +114,10 @@ class ToolsControl:
             answer = await self._stub.ListNodeTools(wire.ListNodeToolsRequest(), timeout=_TIMEOUT_S)
         return _decode_overview(answer)
 
-    async def allow(self, server: str, tool: str = "") -> tuple[str, ...]:
-        """Allow what waits; the server's own names of what is allowed now."""
+    async def allow(self, server: str, tool: str, shown: Collection[str]) -> tuple[str, ...]:
+        """Allow what waits, if it is what was shown; the server's own names of what is allowed."""
         with _errors():
-            request = wire.AllowNodeToolsRequest(server=server, tool=tool)
+            request = wire.AllowNodeToolsRequest(server=server, tool=tool, shown=sorted(shown))
             answer = await self._stub.AllowNodeTools(request, timeout=_TIMEOUT_S)
         return tuple(clean_label(name, limits.MAX_LINE_CHARS) for name in answer.names)
 
@@ -139,6 +143,9 @@ def _encode_overview(overview: ToolsOverview) -> wire.ListNodeToolsResponse:
                 reason=_line(view.reason),
                 changed=view.changed,
                 before=_line(view.before, _MOST_DESCRIPTION),
+                parameters=_line(view.parameters, _MOST_PARAMETERS),
+                parameters_before=_line(view.parameters_before, _MOST_PARAMETERS),
+                hash=_line(view.hash),
             )
             for view in overview.tools
         ],
@@ -176,6 +183,9 @@ def _decode_overview(message: wire.ListNodeToolsResponse) -> ToolsOverview:
                 reason=_line(one.reason),
                 changed=one.changed,
                 before=_line(one.before, _MOST_DESCRIPTION),
+                parameters=_line(one.parameters, _MOST_PARAMETERS),
+                parameters_before=_line(one.parameters_before, _MOST_PARAMETERS),
+                hash=_line(one.hash),
             )
             for one in message.tools
         ),

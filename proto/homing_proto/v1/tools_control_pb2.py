@@ -25,31 +25,31 @@ _sym_db = _symbol_database.Default()
 from homing_proto.v1 import tool_pb2 as homing__proto_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#homing_proto/v1/tools_control.proto\x12\x0fhoming_proto.v1\x1a\x1ahoming_proto/v1/tool.proto\"\xdb\x01\n\x08NodeTool\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12,\n\x06\x65\x66\x66\x65\x63t\x18\x04 \x01(\x0e\x32\x1c.homing_proto.v1.EffectClass\x12\x12\n\nidempotent\x18\x05 \x01(\x08\x12)\n\x05offer\x18\x06 \x01(\x0e\x32\x1a.homing_proto.v1.ToolOffer\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x0f\n\x07\x63hanged\x18\x08 \x01(\x08\x12\x0e\n\x06\x62\x65\x66ore\x18\t \x01(\t\"\x94\x01\n\x0eNodeToolServer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\r\n\x05tools\x18\x04 \x01(\r\x12\x10\n\x08withheld\x18\x05 \x01(\r\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\r\x12\x12\n\nlast_error\x18\x07 \x01(\t\x12\x10\n\x08protocol\x18\x08 \x01(\t\"\x16\n\x14ListNodeToolsRequest\"s\n\x15ListNodeToolsResponse\x12(\n\x05tools\x18\x01 \x03(\x0b\x32\x19.homing_proto.v1.NodeTool\x12\x30\n\x07servers\x18\x02 \x03(\x0b\x32\x1f.homing_proto.v1.NodeToolServer\"5\n\x15\x41llowNodeToolsRequest\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\"\'\n\x16\x41llowNodeToolsResponse\x12\r\n\x05names\x18\x01 \x03(\t\"(\n\x16RetryNodeServerRequest\x12\x0e\n\x06server\x18\x01 \x01(\t\"\x19\n\x17RetryNodeServerResponse*\xa1\x01\n\tToolOffer\x12\x1a\n\x16TOOL_OFFER_UNSPECIFIED\x10\x00\x12\x16\n\x12TOOL_OFFER_OFFERED\x10\x01\x12\x12\n\x0eTOOL_OFFER_OFF\x10\x02\x12\x1a\n\x16TOOL_OFFER_UNAVAILABLE\x10\x03\x12\x17\n\x13TOOL_OFFER_WITHHELD\x10\x04\x12\x17\n\x13TOOL_OFFER_UNUSABLE\x10\x05\x32\xc2\x02\n\x17NodeToolsControlService\x12^\n\rListNodeTools\x12%.homing_proto.v1.ListNodeToolsRequest\x1a&.homing_proto.v1.ListNodeToolsResponse\x12\x61\n\x0e\x41llowNodeTools\x12&.homing_proto.v1.AllowNodeToolsRequest\x1a\'.homing_proto.v1.AllowNodeToolsResponse\x12\x64\n\x0fRetryNodeServer\x12\'.homing_proto.v1.RetryNodeServerRequest\x1a(.homing_proto.v1.RetryNodeServerResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#homing_proto/v1/tools_control.proto\x12\x0fhoming_proto.v1\x1a\x1ahoming_proto/v1/tool.proto\"\x98\x02\n\x08NodeTool\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12,\n\x06\x65\x66\x66\x65\x63t\x18\x04 \x01(\x0e\x32\x1c.homing_proto.v1.EffectClass\x12\x12\n\nidempotent\x18\x05 \x01(\x08\x12)\n\x05offer\x18\x06 \x01(\x0e\x32\x1a.homing_proto.v1.ToolOffer\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x0f\n\x07\x63hanged\x18\x08 \x01(\x08\x12\x0e\n\x06\x62\x65\x66ore\x18\t \x01(\t\x12\x12\n\nparameters\x18\n \x01(\t\x12\x19\n\x11parameters_before\x18\x0b \x01(\t\x12\x0c\n\x04hash\x18\x0c \x01(\t\"\x94\x01\n\x0eNodeToolServer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\r\n\x05tools\x18\x04 \x01(\r\x12\x10\n\x08withheld\x18\x05 \x01(\r\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\r\x12\x12\n\nlast_error\x18\x07 \x01(\t\x12\x10\n\x08protocol\x18\x08 \x01(\t\"\x16\n\x14ListNodeToolsRequest\"s\n\x15ListNodeToolsResponse\x12(\n\x05tools\x18\x01 \x03(\x0b\x32\x19.homing_proto.v1.NodeTool\x12\x30\n\x07servers\x18\x02 \x03(\x0b\x32\x1f.homing_proto.v1.NodeToolServer\"D\n\x15\x41llowNodeToolsRequest\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\r\n\x05shown\x18\x03 \x03(\t\"\'\n\x16\x41llowNodeToolsResponse\x12\r\n\x05names\x18\x01 \x03(\t\"(\n\x16RetryNodeServerRequest\x12\x0e\n\x06server\x18\x01 \x01(\t\"\x19\n\x17RetryNodeServerResponse*\xa1\x01\n\tToolOffer\x12\x1a\n\x16TOOL_OFFER_UNSPECIFIED\x10\x00\x12\x16\n\x12TOOL_OFFER_OFFERED\x10\x01\x12\x12\n\x0eTOOL_OFFER_OFF\x10\x02\x12\x1a\n\x16TOOL_OFFER_UNAVAILABLE\x10\x03\x12\x17\n\x13TOOL_OFFER_WITHHELD\x10\x04\x12\x17\n\x13TOOL_OFFER_UNUSABLE\x10\x05\x32\xc2\x02\n\x17NodeToolsControlService\x12^\n\rListNodeTools\x12%.homing_proto.v1.ListNodeToolsRequest\x1a&.homing_proto.v1.ListNodeToolsResponse\x12\x61\n\x0e\x41llowNodeTools\x12&.homing_proto.v1.AllowNodeToolsRequest\x1a\'.homing_proto.v1.AllowNodeToolsResponse\x12\x64\n\x0fRetryNodeServer\x12\'.homing_proto.v1.RetryNodeServerRequest\x1a(.homing_proto.v1.RetryNodeServerResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'homing_proto.v1.tools_control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TOOLOFFER']._serialized_start=764
-  _globals['_TOOLOFFER']._serialized_end=925
+  _globals['_TOOLOFFER']._serialized_start=840
+  _globals['_TOOLOFFER']._serialized_end=1001
   _globals['_NODETOOL']._serialized_start=85
-  _globals['_NODETOOL']._serialized_end=304
-  _globals['_NODETOOLSERVER']._serialized_start=307
-  _globals['_NODETOOLSERVER']._serialized_end=455
-  _globals['_LISTNODETOOLSREQUEST']._serialized_start=457
-  _globals['_LISTNODETOOLSREQUEST']._serialized_end=479
-  _globals['_LISTNODETOOLSRESPONSE']._serialized_start=481
-  _globals['_LISTNODETOOLSRESPONSE']._serialized_end=596
-  _globals['_ALLOWNODETOOLSREQUEST']._serialized_start=598
-  _globals['_ALLOWNODETOOLSREQUEST']._serialized_end=651
-  _globals['_ALLOWNODETOOLSRESPONSE']._serialized_start=653
-  _globals['_ALLOWNODETOOLSRESPONSE']._serialized_end=692
-  _globals['_RETRYNODESERVERREQUEST']._serialized_start=694
-  _globals['_RETRYNODESERVERREQUEST']._serialized_end=734
-  _globals['_RETRYNODESERVERRESPONSE']._serialized_start=736
-  _globals['_RETRYNODESERVERRESPONSE']._serialized_end=761
-  _globals['_NODETOOLSCONTROLSERVICE']._serialized_start=928
-  _globals['_NODETOOLSCONTROLSERVICE']._serialized_end=1250
+  _globals['_NODETOOL']._serialized_end=365
+  _globals['_NODETOOLSERVER']._serialized_start=368
+  _globals['_NODETOOLSERVER']._serialized_end=516
+  _globals['_LISTNODETOOLSREQUEST']._serialized_start=518
+  _globals['_LISTNODETOOLSREQUEST']._serialized_end=540
+  _globals['_LISTNODETOOLSRESPONSE']._serialized_start=542
+  _globals['_LISTNODETOOLSRESPONSE']._serialized_end=657
+  _globals['_ALLOWNODETOOLSREQUEST']._serialized_start=659
+  _globals['_ALLOWNODETOOLSREQUEST']._serialized_end=727
+  _globals['_ALLOWNODETOOLSRESPONSE']._serialized_start=729
+  _globals['_ALLOWNODETOOLSRESPONSE']._serialized_end=768
+  _globals['_RETRYNODESERVERREQUEST']._serialized_start=770
+  _globals['_RETRYNODESERVERREQUEST']._serialized_end=810
+  _globals['_RETRYNODESERVERRESPONSE']._serialized_start=812
+  _globals['_RETRYNODESERVERRESPONSE']._serialized_end=837
+  _globals['_NODETOOLSCONTROLSERVICE']._serialized_start=1004
+  _globals['_NODETOOLSCONTROLSERVICE']._serialized_end=1326
 # @@protoc_insertion_point(module_scope)

@@ -24,7 +24,7 @@ TOOL_OFFER_WITHHELD: ToolOffer
 TOOL_OFFER_UNUSABLE: ToolOffer
 
 class NodeTool(_message.Message):
-    __slots__ = ("server", "name", "description", "effect", "idempotent", "offer", "reason", "changed", "before")
+    __slots__ = ("server", "name", "description", "effect", "idempotent", "offer", "reason", "changed", "before", "parameters", "parameters_before", "hash")
     SERVER_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,9 @@ class NodeTool(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
     server: str
     name: str
     description: str
@@ -43,7 +46,10 @@ class NodeTool(_message.Message):
     reason: str
     changed: bool
     before: str
-    def __init__(self, server: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., effect: _Optional[_Union[_tool_pb2.EffectClass, str]] = ..., idempotent: _Optional[bool] = ..., offer: _Optional[_Union[ToolOffer, str]] = ..., reason: _Optional[str] = ..., changed: _Optional[bool] = ..., before: _Optional[str] = ...) -> None: ...
+    parameters: str
+    parameters_before: str
+    hash: str
+    def __init__(self, server: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., effect: _Optional[_Union[_tool_pb2.EffectClass, str]] = ..., idempotent: _Optional[bool] = ..., offer: _Optional[_Union[ToolOffer, str]] = ..., reason: _Optional[str] = ..., changed: _Optional[bool] = ..., before: _Optional[str] = ..., parameters: _Optional[str] = ..., parameters_before: _Optional[str] = ..., hash: _Optional[str] = ...) -> None: ...
 
 class NodeToolServer(_message.Message):
     __slots__ = ("name", "kind", "state", "tools", "withheld", "failures", "last_error", "protocol")
@@ -78,12 +84,14 @@ class ListNodeToolsResponse(_message.Message):
     def __init__(self, tools: _Optional[_Iterable[_Union[NodeTool, _Mapping]]] = ..., servers: _Optional[_Iterable[_Union[NodeToolServer, _Mapping]]] = ...) -> None: ...
 
 class AllowNodeToolsRequest(_message.Message):
-    __slots__ = ("server", "tool")
+    __slots__ = ("server", "tool", "shown")
     SERVER_FIELD_NUMBER: _ClassVar[int]
     TOOL_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
     server: str
     tool: str
-    def __init__(self, server: _Optional[str] = ..., tool: _Optional[str] = ...) -> None: ...
+    shown: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, server: _Optional[str] = ..., tool: _Optional[str] = ..., shown: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AllowNodeToolsResponse(_message.Message):
     __slots__ = ("names",)
