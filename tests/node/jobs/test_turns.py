@@ -128,9 +128,10 @@ async def test_a_guest_that_fetches_nothing_fills_no_disk(tmp_path: Path) -> Non
     tool = ScriptedTool(tool_spec(), large)
     async with house(tmp_path, tool, section=JobsSection(waiting_mib=1)) as home:
         guest, other = home.person(DeviceRole.GUEST), home.person(DeviceRole.GUEST)
-        for number in range(2):
-            spec = await home.submit(guest, job(tool, str(number)))
-            assert (await home.ended(guest, spec.id))[-1].state is JobState.SUCCEEDED
+        first, spec = job(tool, "one"), job(tool, "two")
+        for one in (first, spec):
+            await home.submit(guest, one)
+            assert (await home.ended(guest, one.id))[-1].state is JobState.SUCCEEDED
         with pytest.raises(OverloadedError, match="1 MiB"):
             await home.submit(guest, job(tool))
         assert (await home.parts.desk.status(guest.device, spec.id)).state is JobState.SUCCEEDED
