@@ -84,6 +84,7 @@ class ToolContext:
         consent: the way to a person, for tools that call others; None where there is none.
         offered: further tools that it may call; only those that the asking device may use.
         folder: an empty folder for files that are part of the result; None where there is none.
+            The one that it lies in belongs to the call, too, and is tidied even after a kill.
         device_name: who asks, for people.
         silence_s: what runs for the tool in a process of its own is to end once it has heard
             nothing from this one for so many seconds, for then somebody else may begin the work

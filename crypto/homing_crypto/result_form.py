@@ -37,12 +37,14 @@ _NAMES: Final = (
     "source",
     "files",
 )
-_MEDIA_TYPE: Final = re.compile(r"(?:[\w.+-]+/[\w.+-]+(?:; ?[\w.+-]+=[\w.+-]+)*)?", re.ASCII)
+MEDIA_TYPE: Final = re.compile(r"(?:[\w.+-]+/[\w.+-]+(?:; ?[\w.+-]+=[\w.+-]+)*)?", re.ASCII)
+"""Of a file in a result, which may say nothing."""
 _RESERVED: Final = re.compile(
     r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE | re.DOTALL
 )
 """Names that Windows gives to devices, whatever follows the full stop."""
-_FORBIDDEN: Final = frozenset('/\\:*?"<>|')
+FORBIDDEN: Final = frozenset('/\\:*?"<>|')
+"""What no file's name holds on some system."""
 
 
 def encode_result(result: JobResult) -> bytes:
@@ -107,7 +109,7 @@ def plain_name(name: str) -> bool:
     return (
         bool(name)
         and name.isprintable()  # no control characters, no writing direction, no lone surrogates
-        and not _FORBIDDEN.intersection(name)
+        and not FORBIDDEN.intersection(name)
         and name[0] not in ". -~"  # hidden, an option of a command, a home folder
         and name[-1] not in ". "  # Windows drops them
         and len(name.encode()) <= MAX_NAME_BYTES
@@ -135,7 +137,7 @@ def _to_json(result: JobResult) -> JsonObject:
 def _file_from_json(value: JsonValue) -> ResultFile:
     fields = Fields(value, ("name", "media_type", "size_bytes"), _WHAT)
     media_type = fields.text("media_type", _MAX_MEDIA_TYPE)
-    if _MEDIA_TYPE.fullmatch(media_type) is None:
+    if MEDIA_TYPE.fullmatch(media_type) is None:
         fields.refuse()
     return ResultFile(
         fields.text("name", MAX_NAME_BYTES),

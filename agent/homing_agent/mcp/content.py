@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import mcp_types as types
 from homing_core.labels import clean_label
+from homing_crypto.result_names import plain_media_type, plain_names
 
 from homing_agent.tool import OutputFile, ToolOutput
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _KIB: Final = 1 << 10
 _MOST_FILES: Final = 64
-_MEDIA_TYPE: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,64}/[a-z0-9!#$&^_.+-]{1,64}")
 _NOT_IN_FILE_NAMES: Final = re.compile(r"[^\w.-]+")
 _FILE_NAME_CHARS: Final = 80
 _NOT_TEXT: Final = {code: None for code in range(32) if chr(code) not in "\n\t"} | {127: None}
@@ -123,7 +123,7 @@ class _Writer:
         self._file(resource.blob, resource.mime_type or "", "file", name)
 
     def _file(self, data: str, media_type: str, kind: str, name: str) -> None:
-        media = media_type.lower() if _MEDIA_TYPE.fullmatch(media_type.lower()) else ""
+        media = plain_media_type(media_type.lower())
         called = f"{kind} of the type {media}" if media else kind
         if self._folder is None or len(self.files) >= _MOST_FILES:
             self._say(f"[one {called}, which cannot be kept here]")
@@ -139,7 +139,8 @@ class _Writer:
             return
         self._left_file_bytes -= len(content)
         number = len(self.files) + 1
-        file_name = _file_name(name, kind, number, media)
+        named = _file_name(name, kind, number, media)
+        file_name = plain_names([*(file.name for file in self.files), named])[-1]
         path = self._folder / f"{number:02d}-{file_name}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         try:

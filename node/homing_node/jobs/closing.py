@@ -17,14 +17,16 @@ from homing_crypto.keys import verify_hpke_key
 from homing_crypto.mailbox import Recipient
 from homing_crypto.results import seal_result
 
+from homing_node.jobs.outputs import without
 from homing_node.jobs.store import Ending, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
     from typing import BinaryIO
 
     from homing_core.clock import Clock
+    from homing_core.jobs import ResultFile
     from homing_crypto.audit.records import Audit
     from homing_crypto.devices import PairedDevice
     from homing_crypto.identity import DeviceIdentity
@@ -116,14 +118,27 @@ class Closer:
 
     async def _end(self, row: JobRow, end: End) -> JobRow:
         recipient = None if end.result is None else await self._recipient(row)
-        change = self._records.steadily
-        try:
-            return await change(row.key, self._finish, row.fence, end, recipient)
-        except InvalidDataError as error:  # what the tool gave has no sealed form
-            if end.result is None or end.state is JobState.FAILED:
-                raise
-            again = End(JobState.FAILED, "failed", error_result(row, error))
-            return await change(row.key, self._finish, row.fence, again, recipient)
+        for tried in self._forms(row, end):
+            try:
+                return await self._records.steadily(
+                    row.key, self._finish, row.fence, tried, recipient
+                )
+            except InvalidDataError as error:  # what the tool gave has no sealed form
+                _log.warning("job.result_has_no_form", job=row.key.id, reason=error.what)
+        msg = "what came of the job has no form"
+        raise InvalidDataError(msg, "Ask the node's owner to look at its log.")
+
+    def _forms(self, row: JobRow, end: End) -> Iterator[End]:
+        """The end, and what is left of it where it cannot be sealed: a file costs no text."""
+        yield end
+        if end.result is None:
+            return
+        if end.result.files:
+            words = [f"{file.name}: it could not be sealed" for file in end.result.files]
+            yield replace(end, result=without(replace(end.result, files=()), words), files=None)
+        msg = f"what {row.tool.name} gave back cannot be sent"
+        error = InvalidDataError(msg, "It may have done its work; tell whoever made it.")
+        yield End(JobState.FAILED, "failed", error_result(row, error))
 
     def _finish(self, fence: Fence, end: End, recipient: Recipient | None) -> JobRow:
         now = self._clock.now()
@@ -131,13 +146,17 @@ class Closer:
         if end.result is None or recipient is None:
             return self._records.store.finish(fence, ending)
         identity = self._identity()
-        files = end.files or {}
         with contextlib.ExitStack() as stack:
-            opened = [
-                (file, stack.enter_context(_opened(files.get(file.name))))
-                for file in end.result.files
-            ]
-            sealed = seal_result(identity, recipient, end.result, opened, now)
+            opened: list[tuple[ResultFile, BinaryIO]] = []
+            gone: list[str] = []
+            for file in end.result.files:
+                found = _opened(file, (end.files or {}).get(file.name))
+                if found is None:
+                    gone.append(f"{file.name}: it is not on this node any more")
+                else:
+                    opened.append((file, stack.enter_context(found)))
+            kept = replace(end.result, files=tuple(file for file, _ in opened))
+            sealed = seal_result(identity, recipient, without(kept, gone), opened, now)
             ending = replace(ending, result=sealed, sealed_by=identity.device_id)
             return self._records.store.finish(fence, ending)
 
@@ -152,14 +171,19 @@ class Closer:
             return None
 
 
-def _opened(path: Path | None) -> BinaryIO:
+def _opened(file: ResultFile, path: Path | None) -> BinaryIO | None:
+    """A file of a result; None if it is gone, or not what it was."""
+    if path is None:
+        return None
     try:
-        if path is None:
-            raise FileNotFoundError
-        return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb")
-    except OSError as error:
-        msg = "a file of the result has gone"
-        raise InvalidDataError(msg, "Hand the job in again.") from error
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    opened = os.fdopen(descriptor, "rb")
+    if os.fstat(descriptor).st_size == file.size_bytes:
+        return opened
+    opened.close()
+    return None
 
 
 def recipient_of(device: PairedDevice) -> Recipient:

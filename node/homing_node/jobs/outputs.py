@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.tool import OutputFile, ToolOutput
 from homing_core.errors import HomingError, InternalError, InvalidDataError, TooLongError
 from homing_core.jobs import JobResult, ResultFile
 from homing_core.provenance import Sensitivity, Trust, strictest
+from homing_crypto.result_form import MAX_FILES
+from homing_crypto.result_names import plain_media_type, plain_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from homing_core.jobs import JobProgress
 
     from homing_node.jobs.store import JobRow
 
+RESULT_FILES: Final = "files"
+"""Folder of a job's own for what its result is made of; what else lies there may be removed."""
 _SOURCE_CHARS: Final = 200
+_MOST_TOLD: Final = 20
 _MINUTE_S: Final = 60.0
 _HOUR_S: Final = 3600.0
 
@@ -35,6 +42,8 @@ def result_of(  # noqa: PLR0913  # each is a part of its own
 ) -> tuple[JobResult, dict[str, Path]]:
     """The result that a tool's output makes; its files are moved to `kept`.
 
+    A file that cannot be part of it costs that file, not the result: the tool has done its work.
+
     Args:
         row: the job.
         output: from the tool.
@@ -44,50 +53,63 @@ def result_of(  # noqa: PLR0913  # each is a part of its own
         kept: folder for the files.
 
     Raises:
-        InvalidDataError: it is no output, or names files that are none of its own.
-        TooLongError: it is too large.
+        InvalidDataError: it is no output.
+        TooLongError: its text alone is too large.
     """
     if not isinstance(output, ToolOutput) or not _typed(output):
         msg = f"the tool {row.tool.name} gave back something that is no result"
         raise InvalidDataError(msg, "Tell whoever made it.")
-    size = len(output.content.encode("utf-8", "replace")) + len(
-        output.say.encode("utf-8", "replace")
-    )
-    found: list[tuple[ResultFile, Path]] = []
-    for file in output.files:
-        path, length = _checked(file, folder)
-        size += length
-        found.append((ResultFile(file.name, file.media_type, length), path))
-    if size > most_bytes:
+    content, say = _in_utf8(output.content), _in_utf8(output.say)
+    room = most_bytes - len(content.encode()) - len(say.encode())
+    if room < 0:
         msg = f"the result of {row.tool.name} is larger than this node keeps"
         raise TooLongError(msg, "Ask for less, or ask the node's owner to allow more.")
+    files: list[ResultFile] = []
     paths: dict[str, Path] = {}
-    for number, (made, path) in enumerate(found):
-        kept.mkdir(mode=0o700, exist_ok=True)
-        paths[made.name] = kept / str(number)
-        shutil.move(path, paths[made.name])
-    return (
-        JobResult(
-            row.key.id,
-            content=output.content,
-            say=output.say,
-            is_error=output.is_error,
-            trust=output.trust or trust,
-            sensitivity=strictest((output.sensitivity, row.sensitivity)),
-            source=output.source[:_SOURCE_CHARS],
-            files=tuple(made for made, _ in found),
-        ),
-        paths,
+    left_out: list[str] = []
+    names = plain_names(file.name for file in output.files)
+    for name, file in zip(names, output.files, strict=True):
+        try:
+            path, length = _checked(file, folder)
+            if length > room or len(files) >= MAX_FILES:
+                msg = "with it the result would be larger than this node keeps"
+                raise TooLongError(msg)
+            kept.mkdir(mode=0o700, exist_ok=True)
+            paths[name] = kept / str(len(files))
+            shutil.move(path, paths[name])
+        except (HomingError, OSError) as error:
+            paths.pop(name, None)
+            why = error.what if isinstance(error, HomingError) else "it cannot be kept here"
+            left_out.append(f"{name}: {why}")
+        else:
+            room -= length
+            files.append(ResultFile(name, plain_media_type(file.media_type), length))
+    made = JobResult(
+        row.key.id,
+        content=content,
+        say=say,
+        is_error=output.is_error,
+        trust=output.trust or trust,
+        sensitivity=strictest((output.sensitivity, row.sensitivity)),
+        source=_in_utf8(output.source[:_SOURCE_CHARS]),
+        files=tuple(files),
     )
+    return without(made, left_out), paths
+
+
+def without(result: JobResult, left_out: Sequence[str]) -> JobResult:
+    """A result that says which files are no part of it, each with the reason."""
+    if not left_out:
+        return result
+    more = f"\n… and {len(left_out) - _MOST_TOLD:,} more" if len(left_out) > _MOST_TOLD else ""
+    told = "".join(f"\nleft out: {one}" for one in left_out[:_MOST_TOLD]) + more
+    say = f"{result.say}{told}" if result.say else ""
+    return replace(result, content=f"{result.content}{told}", say=say)
 
 
 def kept_files(result: JobResult, kept: Path) -> dict[str, Path]:
-    """Where the files of an earlier attempt's result lie; raises `InvalidDataError` if nowhere."""
-    paths = {file.name: kept / str(number) for number, file in enumerate(result.files)}
-    if not all(path.is_file() for path in paths.values()):
-        msg = "the tool did its work, but the files that it made are not on this node any more"
-        raise InvalidDataError(msg, "Look on the node whether they were kept elsewhere.")
-    return paths
+    """Where the files of an earlier attempt's result lie."""
+    return {file.name: kept / str(number) for number, file in enumerate(result.files)}
 
 
 def failure_of(name: str, error: BaseException) -> HomingError:
@@ -126,8 +148,16 @@ def _typed(output: ToolOutput) -> bool:
         and is_a(output.sensitivity, Sensitivity)
         and is_a(output.is_error, bool)
         and is_a(output.files, tuple)
-        and all(is_a(file, OutputFile) for file in output.files)
+        and all(
+            is_a(file, OutputFile) and is_a(file.name, str) and is_a(file.media_type, str)
+            for file in output.files
+        )
     )
+
+
+def _in_utf8(text: str) -> str:
+    """Text without what UTF-8 has no form for."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def is_a(value: object, *kinds: type) -> bool:

@@ -19,6 +19,7 @@ from homing_node.jobs.closing import Closer
 from homing_node.jobs.dbos_workflows import DbosWorkflows
 from homing_node.jobs.desk import JobDesk
 from homing_node.jobs.opening import Opener
+from homing_node.jobs.outputs import RESULT_FILES
 from homing_node.jobs.place import Place
 from homing_node.jobs.records import Records
 from homing_node.jobs.rights import JobRights
@@ -104,7 +105,7 @@ class JobParts:
         return Counter(row.key.account for row in self.records.store.unended())
 
     def _tidy(self) -> None:
-        """Folders of jobs that have ended are of no use to anybody."""
+        """Nothing runs yet: only files of results are of use, of jobs that have not ended."""
         try:
             unended = self.records.store.unended()
         except HomingError:
@@ -113,6 +114,10 @@ class JobParts:
         for folder in self.folder.iterdir():
             if folder.name not in used:
                 shutil.rmtree(folder, ignore_errors=True)
+                continue
+            for left in folder.iterdir():
+                if left.name != RESULT_FILES:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 @contextlib.asynccontextmanager

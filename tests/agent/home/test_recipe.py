@@ -19,8 +19,10 @@ from homing_agent.tools.home.recipe_spec import Recipe
 from homing_core.clock import boot_time
 from homing_core.errors import InvalidDataError, RefusedError, UnavailableError, UsageError
 from homing_core.ids import new_request_id, new_tool_call_id
+from homing_core.jobs import ResultFile
 from homing_core.provenance import Trust
 from homing_core.tools import EffectClass
+from homing_crypto.result_form import check_files
 
 if TYPE_CHECKING:
     from homing_core.canonical import JsonObject
@@ -294,6 +296,42 @@ async def test_the_model_is_told_what_values_there_are(tmp_path: Path) -> None:
     assert properties["size"] == {"type": "integer", "minimum": 1, "maximum": 9, "default": 4}
     assert properties["mode"] == {"type": "string", "enum": ["a", "b"]}
     assert str(tmp_path.parent) not in str(properties["file"])
+
+
+@pytest.mark.attack
+async def test_files_of_any_name_are_a_result_and_more_are_said_to_be_left_out(
+    tmp_path: Path,
+) -> None:
+    script = (
+        "import os, sys; os.chdir(sys.argv[1])\n"
+        "for name in ('12:30.mp4', '.nfo', 'what?.txt', 'A', 'a', b'\\xff'):"
+        " open(name, 'w').close()\n"
+        "for number in range(60): open(f'x{number:02}', 'w').close()"
+    )
+    output = await run(recipe(script, "{out_folder}"), {}, tmp_path)
+    names = {file.name for file in output.files}
+    assert {"12_30.mp4", "nfo", "what_.txt", "A", "a 2"} <= names
+    assert len(names) == 64
+    assert "file: 12_30.mp4\n" in output.content
+    assert "2 more files were left out" in output.content
+    check_files(tuple(ResultFile(file.name, file.media_type, 0) for file in output.files))
+
+
+@pytest.mark.attack
+async def test_a_programs_own_folder_lies_with_the_jobs_which_is_tidied(tmp_path: Path) -> None:
+    """`kill -9` of a node leaves nothing where nobody tidies."""
+    out = tmp_path / "job" / "work"
+    out.mkdir(parents=True)
+    script = (
+        "import os, sys; print('own', os.environ['TMPDIR'], os.environ['HOME'], sys.argv[1]);"
+        "open(sys.argv[1] + '/told', 'w').write(os.environ['TMPDIR'] + ' ' + os.getcwd())"
+    )
+    output = await run(recipe(script, "{out_folder}"), {}, out)
+    for told in (out / "told").read_text().split():
+        assert Path(told).is_relative_to(out.parent)
+    assert str(tmp_path) not in output.content
+    # Both have gone.
+    assert [one.name for one in out.parent.iterdir()] == ["work"]
 
 
 WHOLE = Parameter()

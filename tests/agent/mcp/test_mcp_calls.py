@@ -12,10 +12,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import mcp_types as types
 import pytest
+from homing_agent.mcp.content import to_output
 from homing_agent.mcp.status import ServerState
 from homing_agent.mcp.words import ServerWords
 from homing_agent.tool import MemoryNotebook
+from homing_core.jobs import ResultFile
+from homing_crypto.result_form import check_files
 from support.mcp_servers import killed_parent
 from support.mcp_servers.rig import QUICK, a_context, running, scripted
 
@@ -63,6 +67,30 @@ async def test_progress_is_told_cleaned(tmp_path: Path) -> None:
     assert [progress.done for progress in seen] == [1, 2, 0, 3]
     assert {progress.total for progress in seen} == {3}
     assert {progress.note for progress in seen} == {"on[2J it"}
+
+
+@pytest.mark.attack
+def test_two_files_of_one_name_are_two_files(tmp_path: Path) -> None:
+    """None costs the other, or the text: what the call did has happened."""
+    blocks: list[types.ContentBlock] = [
+        types.EmbeddedResource(
+            type="resource",
+            resource=types.BlobResourceContents(
+                uri=f"file:///{place}", blob="eA==", mime_type="application/x-$odd"
+            ),
+        )
+        for place in ("a/report.pdf", "b/Report.pdf", "c/nul", "d/%2e%2e")
+    ]
+    result = types.CallToolResult(content=blocks)
+    output = to_output(result, ServerWords(), tmp_path, "s")
+    assert [file.name for file in output.files] == [
+        "report.pdf",
+        "Report 2.pdf",
+        "file nul.bin",
+        "file-4.bin",
+    ]
+    assert "kept as Report 2.pdf]" in output.content
+    check_files(tuple(ResultFile(file.name, file.media_type, 1) for file in output.files))
 
 
 async def test_text_images_and_blobs_become_text_and_files(tmp_path: Path) -> None:

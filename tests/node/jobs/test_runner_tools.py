@@ -11,6 +11,8 @@ from homing_core.errors import HomingError, NotFoundError
 from homing_core.jobs import JobProgress, JobState
 from homing_core.provenance import Trust
 from homing_core.tools import EffectClass
+from homing_node.jobs import attempt
+from homing_node.jobs.outputs import result_of
 from homing_node.jobs.section import JobsSection
 from support.job_house import ScriptedTool, house, job, tool_spec
 
@@ -20,20 +22,22 @@ if TYPE_CHECKING:
     from homing_agent.tool import ToolContext
     from homing_core.canonical import JsonObject
     from homing_core.jobs import JobEvent, JobResult
+    from homing_node.jobs.store import JobRow
     from support.job_house import Run
 
 
 async def outcome(
-    folder: Path, does: Run, result_mib: int = 256
+    folder: Path, does: Run, result_mib: int = 256, *, others: bool = True
 ) -> tuple[list[JobEvent], JobResult]:
     """What becomes of a job whose tool does this, while another's goes well."""
     tool, other = ScriptedTool(tool_spec(), does), ScriptedTool(tool_spec("other"))
     async with house(folder, tool, other, section=JobsSection(result_mib=result_mib)) as home:
         phone = home.person()
         spec = await home.submit(phone, job(tool))
-        fine = await home.submit(phone, job(other))
+        fine = await home.submit(phone, job(other)) if others else None
         events = await home.ended(phone, spec.id)
-        assert (await home.ended(phone, fine.id))[-1].state is JobState.SUCCEEDED
+        if fine is not None:
+            assert (await home.ended(phone, fine.id))[-1].state is JobState.SUCCEEDED
         result, _ = await home.result(phone, spec.id)
     return events, result
 
@@ -86,8 +90,11 @@ async def test_a_file_of_others_is_not_taken_into_a_result(tmp_path: Path) -> No
 
     for number in range(4):  # by chance, both ways
         events, result = await outcome(tmp_path / str(number), does)
-        assert events[-1].state is JobState.FAILED
+        assert events[-1].state is JobState.SUCCEEDED
         assert not result.files
+        assert (
+            result.content == "x\nleft out: a.txt: a file of the result is none of the tool's own"
+        )
     assert secret.read_text() == "mine"
 
 
@@ -114,6 +121,118 @@ async def test_files_are_part_of_a_result(tmp_path: Path) -> None:
     assert result.trust is Trust.TRUSTED
     assert status.summary.endswith("2 files made")
     assert not list((tmp_path / "jobs-work").iterdir())
+
+
+@pytest.mark.attack
+async def test_a_file_that_cannot_be_sent_costs_that_file_only(tmp_path: Path) -> None:
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        assert context.folder is not None
+        names = ("12:30.mp4", ".nfo", "Report.pdf", "report.pdf", "gone.txt", "big.bin", "end.txt")
+        for number, name in enumerate(names):
+            (context.folder / str(number)).write_bytes(name.encode())
+        (context.folder / "4").unlink()
+        with (context.folder / "5").open("wb") as file:
+            file.truncate(2 << 20)
+        files = (
+            OutputFile(context.folder / str(number), name, "x/$" if number else "video/mp4")
+            for number, name in enumerate(names)
+        )
+        return ToolOutput("the work is done \ud800", say="Done.", files=tuple(files))
+
+    tool = ScriptedTool(tool_spec(effect=EffectClass.WRITE), does)
+    async with house(tmp_path, tool, section=JobsSection(result_mib=1)) as home:
+        phone = home.person()
+        spec = job(tool)
+        await home.submit(phone, spec, phone.consents(spec))
+        events = await home.ended(phone, spec.id)
+        result, data = await home.result(phone, spec.id)
+    assert events[-1].state is JobState.SUCCEEDED
+    assert [(file.name, file.media_type) for file in result.files] == [
+        ("12_30.mp4", "video/mp4"),
+        ("nfo", ""),
+        ("Report.pdf", ""),
+        ("report 2.pdf", ""),
+        ("end.txt", ""),
+    ]
+    assert data == b"12:30.mp4.nfoReport.pdfreport.pdfend.txt"
+    assert result.content == (
+        "the work is done ?\n"
+        "left out: gone.txt: a file of the result is not there\n"
+        "left out: big.bin: with it the result would be larger than this node keeps"
+    )
+    assert result.say.startswith("Done.\nleft out: gone.txt")
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("left", ["", "longer than it was"], ids=["gone", "changed"])
+async def test_a_file_that_is_lost_before_it_is_sealed_costs_no_text(
+    tmp_path: Path, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def losing(  # noqa: PLR0913  # as the real one
+        row: JobRow, output: object, folder: Path, *, trust: Trust, most_bytes: int, kept: Path
+    ) -> tuple[JobResult, dict[str, Path]]:
+        result, paths = result_of(
+            row, output, folder, trust=trust, most_bytes=most_bytes, kept=kept
+        )
+        paths["a.txt"].unlink()
+        if left:
+            paths["a.txt"].write_text(left)
+        return result, paths
+
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        assert context.folder is not None
+        for name in ("a.txt", "b.txt"):
+            (context.folder / name).write_text(name)
+        files = tuple(OutputFile(context.folder / name, name) for name in ("a.txt", "b.txt"))
+        return ToolOutput("written", files=files)
+
+    monkeypatch.setattr(attempt, "result_of", losing)
+    events, result = await outcome(tmp_path, does, others=False)
+    assert events[-1].state is JobState.SUCCEEDED
+    assert result.content == "written\nleft out: a.txt: it is not on this node any more"
+    assert [file.name for file in result.files] == ["b.txt"]
+
+
+async def test_what_cannot_be_sent_at_all_ends_as_failed(tmp_path: Path) -> None:
+    async def does(_: JsonObject, __: ToolContext) -> ToolOutput:
+        return ToolOutput("x" * (17 << 20), is_error=True)
+
+    events, result = await outcome(tmp_path, does)
+    assert events[-1].state is JobState.FAILED
+    assert "cannot be sent" in result.content
+
+
+async def test_of_a_killed_nodes_jobs_only_files_of_results_are_left(tmp_path: Path) -> None:
+    tool, hung = ScriptedTool(tool_spec()), asyncio.Event()
+
+    async def does(_: JsonObject, context: ToolContext) -> ToolOutput:
+        assert context.folder is not None
+        (context.folder.parent / "homing-abc").mkdir()
+        (context.folder.parent / "files").mkdir()
+        hung.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    tool.does = does
+    async with house(tmp_path, tool) as home:
+        phone = home.person()
+        await home.submit(phone, job(tool))
+        async with asyncio.timeout(20):
+            await hung.wait()
+        (folder,) = home.parts.folder.iterdir()
+        assert {one.name for one in folder.iterdir()} == {"work", "files", "homing-abc"}
+        await home.parts.stop()
+        hung.clear()
+        tidied: list[set[str]] = []
+        begin = home.parts.scheduler.start
+
+        def looking() -> None:
+            tidied.append({one.name for one in folder.iterdir()})
+            begin()
+
+        home.parts.scheduler.start = looking  # type: ignore[method-assign]
+        await home.parts.start()
+        assert tidied == [{"files"}]
 
 
 async def test_a_result_that_is_too_large_is_refused(tmp_path: Path) -> None:

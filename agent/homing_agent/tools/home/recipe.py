@@ -17,6 +17,7 @@ from homing_core.jobs import JobProgress
 from homing_core.labels import clean_label
 from homing_core.provenance import Trust
 from homing_core.tools import Place, ToolSpec
+from homing_crypto.result_names import plain_names
 
 from homing_agent.tool import OutputFile, ToolOutput
 from homing_agent.tools.home.recipe_parameter import ParameterKind
@@ -39,7 +40,6 @@ SERVER: Final = "recipe"
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _PART: Final = "it may have done part of its work"
 _MOST_FILES: Final = 64
-_MOST_NAME: Final = 120
 _NOTE: Final = 120
 _PERCENT: Final = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)\s?%")
 _X_OF_Y: Final = re.compile(r"(?<![\d./])(\d{1,12})\s?(?:/|of)\s?(\d{1,12})(?![\d./])")
@@ -97,7 +97,12 @@ class RecipeTool:
         with ExitStack() as stack:
             scratch = Path(
                 stack.enter_context(
-                    tempfile.TemporaryDirectory(prefix="homing-", ignore_cleanup_errors=True)
+                    tempfile.TemporaryDirectory(
+                        prefix="homing-",
+                        # With a job's own things, which are tidied even if this is killed.
+                        dir=context.folder.parent if context.folder else None,
+                        ignore_cleanup_errors=True,
+                    )
                 )
             )
             work, links = scratch / "work", scratch / "in"
@@ -116,14 +121,15 @@ class RecipeTool:
                 silence_s=context.silence_s,
             )
             ended = await run_program(program, _teller(context.report))
-            secret = [str(scratch), *_held_paths(parts)]
+            kept = [] if context.folder is None else [str(context.folder)]
+            secret = [str(scratch), *kept, *_held_paths(parts)]
         if not ended.started:
             msg = f"the program of {recipe.name} cannot be started"
             raise UnavailableError(msg, "Its owner should look at it on the node.")
         return self._output(ended, secret, context)
 
     def _output(self, ended: Ended, scratch: list[str], context: ToolContext) -> ToolOutput:
-        files = _files(context.folder)
+        files, left = _files(context.folder)
         head = f"exit status {ended.status}"
         if ended.too_slow:
             head = f"ended after {self._recipe.timeout_s:g} s; {_PART}"
@@ -133,6 +139,8 @@ class RecipeTool:
         for place in scratch:
             text = text.replace(place, "")
         more = "".join(f"\nfile: {file.name}" for file in files)
+        if left:
+            more += f"\n{left:,} more files were left out"
         return ToolOutput(
             f"{head}{more}\n\n{text}" if text else f"{head}{more}",
             trust=Trust.UNTRUSTED,
@@ -176,17 +184,20 @@ def _teller(report: Callable[[JobProgress], None]) -> Callable[[str], None]:
     return tell
 
 
-def _files(folder: Path | None) -> tuple[OutputFile, ...]:
-    """Plain files that the program has left for the result; links and folders are not taken."""
+def _files(folder: Path | None) -> tuple[tuple[OutputFile, ...], int]:
+    """Plain files that the program has left for the result, and how many others there are.
+
+    Links and folders are not taken.
+    """
     if folder is None:
-        return ()
+        return (), 0
     found = sorted(one for one in folder.iterdir() if one.is_file() and not one.is_symlink())
-    named: dict[str, OutputFile] = {}
-    for number, one in enumerate(found[:_MOST_FILES], 1):
-        name = clean_label(one.name, _MOST_NAME, "file")
-        name = f"{number} {name}" if name in named else name
-        named[name] = OutputFile(one, name, mimetypes.guess_type(name)[0] or "")
-    return tuple(named.values())
+    taken = found[:_MOST_FILES]
+    files = tuple(
+        OutputFile(path, name, mimetypes.guess_type(name)[0] or "")
+        for path, name in zip(taken, plain_names(one.name for one in taken), strict=True)
+    )
+    return files, len(found) - len(taken)
 
 
 def _schema(parameters: Mapping[str, Parameter]) -> JsonObject:
