@@ -7,7 +7,7 @@ import pytest
 from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
 from homing_core.errors import HomingError, IntegrityError, RefusedError
 from homing_core.ids import ApprovalId, RequestId
-from homing_crypto.approvals import sign_approval, verify_approval
+from homing_crypto.approvals import sign_approval, verify_approval, verify_signer
 from homing_crypto.testing import throwaway_identity
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -32,6 +32,16 @@ def test_a_signed_statement_verifies_until_it_expires() -> None:
     assert verify_approval(SIGNED, PHONE.certificate, NOW + 59.9) == STATEMENT
     with pytest.raises(RefusedError, match="expired"):
         verify_approval(SIGNED, PHONE.certificate, NOW + 60)
+
+
+@pytest.mark.attack
+def test_who_signed_is_known_of_an_approval_that_is_over_as_well() -> None:
+    long_ago = sign_approval(PHONE, dataclasses.replace(STATEMENT, expires_at=1))
+    assert verify_signer(long_ago, PHONE.certificate) == long_ago.statement
+    with pytest.raises(RefusedError, match="another device"):
+        verify_signer(long_ago, OTHER.certificate)
+    with pytest.raises(IntegrityError):
+        verify_signer(SignedApproval(long_ago.statement, SIGNED.signature), PHONE.certificate)
 
 
 def test_a_no_is_as_valid_as_a_yes() -> None:
