@@ -71,6 +71,10 @@ def _unheard(_: JobProgress) -> None:
     """Nobody watches."""
 
 
+def _unhindered() -> None:
+    """Nobody else does it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may know about why it runs, and what it may use.
@@ -89,6 +93,8 @@ class ToolContext:
         silence_s: what runs for the tool in a process of its own is to end once it has heard
             nothing from this one for so many seconds, for then somebody else may begin the work
             anew; 0 is no limit.
+        may_act: raises `HomingError` if somebody else may do the work by now; called right before
+            what cannot be taken back, by tools that wait for something first.
     """
 
     request_id: RequestId
@@ -101,6 +107,7 @@ class ToolContext:
     folder: Path | None = None
     device_name: str = ""
     silence_s: float = 0.0
+    may_act: Callable[[], None] = _unhindered
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ async def call_tool(
         if offer is None:
             msg = f"{server.name} no longer offers {clean_label(definition.name)} as it was allowed"
             raise RefusedError(msg, "See homing-node tools, and allow it there.")
+        context.may_act()  # it may have waited long for its server
         try:
             with server.calling():
                 return await _Call(server, connection, offer, context).make(arguments)

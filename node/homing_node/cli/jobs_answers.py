@@ -66,7 +66,11 @@ def settle(  # noqa: PLR0913  # each is an option of the command
     data_dir: DataDir = None,
     config: ConfigFile = None,
 ) -> None:
-    """Say what became of a step during which this node was killed. Look at the world first."""
+    """Say what became of a step during which its daemon ended, or was not heard of any more.
+
+    Look at the world first, and at: homing-node jobs show ID. If it names a daemon that is silent,
+    make sure that it is down: one that was only paused may still do the step.
+    """
     setup = Setup(data_dir, config).or_else(context.obj)
     said = _settlement(happened=happened, run_again=run_again, give_up=give_up)
     asyncio.run(change(setup, lambda daemon: daemon.settle(job, said), "settled", as_json=as_json))

@@ -167,6 +167,7 @@ class Attempt:
             folder=work,
             device_name=opened.device.name,
             silence_s=self._lease.silence_s,
+            may_act=self._may_act,
         )
         try:
             given = await self._supervisor.run(opened.tool, call.arguments, context, self._may_act)

@@ -18,6 +18,7 @@ from homing_agent.mcp.content import to_output
 from homing_agent.mcp.status import ServerState
 from homing_agent.mcp.words import ServerWords
 from homing_agent.tool import MemoryNotebook
+from homing_core.errors import UnavailableError
 from homing_core.jobs import ResultFile
 from homing_crypto.result_form import check_files
 from support.mcp_servers import killed_parent
@@ -252,3 +253,20 @@ async def test_a_killed_host_leaves_no_server_behind(tmp_path: Path) -> None:
     await process.wait()
     assert len(pids) == 2
     assert all([await asyncio.to_thread(gone, pid) for pid in pids])
+
+
+@pytest.mark.attack
+async def test_a_call_that_waited_for_its_server_is_not_made_if_others_may_make_it_by_now(
+    tmp_path: Path,
+) -> None:
+    def late() -> None:
+        msg = "another may have it"
+        raise UnavailableError(msg)
+
+    async with running(tmp_path, scripted("fine")) as rig:
+        await rig.ready("fine")
+        tool = rig.host.find("fine", "echo")
+        assert tool is not None
+        around = replace(a_context(), may_act=late)
+        with pytest.raises(UnavailableError, match="another may have it"):
+            await tool.run({"text": "x"}, around)
