@@ -17,6 +17,7 @@ from homing_core.approvals import Verdict
 from homing_core.errors import HomingError, NotFoundError
 from homing_core.ids import new_approval_id, new_job_id
 from homing_core.jobs import JobState, Settlement
+from homing_node.jobs.section import JobsSection
 from homing_node.limit_sections import CeilingSection, LimitsSection
 from support.home_tools import CountTool, EchoTool, SlowTool
 from support.jobs_home import JobsHome, jobs_home, set_soon, until
@@ -66,7 +67,8 @@ class Guests:
 async def guests(tmp_path: Path) -> AsyncIterator[Guests]:
     count, slow, echo = CountTool(tmp_path / "counted"), SlowTool(), EchoTool()
     many = LimitsSection(guest=CeilingSection(jobs=9))
-    config = replace(LOOPBACK, limits=many)
+    # A guest whose job runs holds up no other's here.
+    config = replace(LOOPBACK, limits=many, jobs=JobsSection(at_once=4))
     async with jobs_home(tmp_path, count, slow, echo, config=config) as home:
         made = Guests(home, count, slow, echo)
         await made.begin()
