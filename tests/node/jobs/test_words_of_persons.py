@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from homing_core.jobs import JobEvent, JobSpec
     from homing_node.jobs.store import Entry, Fence, JobRow
     from support.job_house import House
-
-pytestmark = pytest.mark.attack
 WRITE = tool_spec("change", EffectClass.WRITE)
 PAY = tool_spec("pay", EffectClass.SPEND)
 
@@ -84,6 +82,7 @@ class Interrupted(Mortal):
         return self._store.settle(fence, words, entry, spend=spend)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("cut_off", "said", "runs", "content"),
     [
@@ -112,6 +111,7 @@ async def test_a_word_that_was_cut_off_leaves_nothing_behind_and_the_next_one_co
     assert content in result.content
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("first", "second", "runs"),
     [
@@ -142,6 +142,7 @@ async def test_of_two_persons_who_speak_at_once_one_is_heard_and_the_other_told(
     assert len(ran) == runs
 
 
+@pytest.mark.attack
 async def test_an_owners_yes_holds_once_however_often_a_guest_wants_it_again(
     tmp_path: Path,
 ) -> None:
@@ -163,6 +164,7 @@ async def test_an_owners_yes_holds_once_however_often_a_guest_wants_it_again(
     assert len(ran) == 2
 
 
+@pytest.mark.attack
 async def test_what_an_owner_wants_done_again_needs_no_further_yes(tmp_path: Path) -> None:
     ran: list[str] = []
     tool = doubtful(ran)
@@ -207,6 +209,7 @@ def turn(home: House, who: Person, spec: JobSpec) -> None:
     home.parts.scheduler.queued(home.store.get(JobKey(who.device.owner, spec.id)))
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("meanwhile", ["waits", "runs"])
 async def test_a_guests_yes_counts_no_longer_than_the_grant_under_which_it_was_given(
     tmp_path: Path, meanwhile: str
@@ -241,6 +244,7 @@ async def test_a_guests_yes_counts_no_longer_than_the_grant_under_which_it_was_g
     assert inner.runs == 1
 
 
+@pytest.mark.attack
 async def test_a_tool_that_is_taken_from_a_device_is_not_called_by_what_runs_already(
     tmp_path: Path,
 ) -> None:
@@ -260,6 +264,7 @@ async def test_a_tool_that_is_taken_from_a_device_is_not_called_by_what_runs_alr
     assert "kept from it" in result.content
 
 
+@pytest.mark.attack
 async def test_the_yes_of_an_owner_who_is_shut_out_before_it_is_acted_on_does_not_count(
     tmp_path: Path,
 ) -> None:
@@ -283,6 +288,7 @@ async def test_the_yes_of_an_owner_who_is_shut_out_before_it_is_acted_on_does_no
     assert tool.runs == 1
 
 
+@pytest.mark.attack
 async def test_a_call_that_waited_for_an_owner_before_it_began_is_in_doubt_if_it_is_cut_off(
     tmp_path: Path,
 ) -> None:
@@ -315,6 +321,7 @@ async def test_a_call_that_waited_for_an_owner_before_it_began_is_in_doubt_if_it
     assert second.runs == 0
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("signer", ["nobody", "another device", "a key that was shut out"])
 async def test_a_job_that_was_written_into_the_database_with_a_forged_consent_does_not_run(
     tmp_path: Path, signer: str
