@@ -69,6 +69,7 @@ class Late(MemoryJobStore):
         super().ask(fence, question, entry)
 
 
+@pytest.mark.attack
 async def test_a_cancel_at_another_daemon_just_before_the_question_ends_the_job(
     tmp_path: Path,
 ) -> None:
@@ -139,6 +140,7 @@ class Unopened(Mortal):
         return failing
 
 
+@pytest.mark.attack
 async def test_attempts_that_could_not_even_begin_are_no_crashes(tmp_path: Path) -> None:
     tool = ScriptedTool(tool_spec())
     store = Unopened(MemoryJobStore(), MOST_CRASHES + 3)

@@ -96,6 +96,7 @@ def test_limits_of_account_and_peer(store: JobStore) -> None:
     assert store.submit(new_job(ANN, peer=HOME), 1, 1)[1]  # what has ended does not count
 
 
+@pytest.mark.attack
 def test_results_that_nobody_fetches_keep_their_account_and_peer_from_handing_in_more(
     store: JobStore,
 ) -> None:
