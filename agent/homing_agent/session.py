@@ -11,6 +11,7 @@ from homing_core.errors import (
     InternalError,
     InvalidDataError,
     OverloadedError,
+    TooLongError,
     UnavailableError,
 )
 
@@ -161,6 +162,8 @@ class Session:
     async def _model_failed(self, turn: Turn, error: HomingError) -> FinalAnswer | None:
         """Go on elsewhere, if there is somewhere to go on, from the text that has arrived."""
         nothing_came = not turn.text and not turn.calls
+        if nothing_came and isinstance(error, TooLongError) and self._state.leave_out_home_tools():
+            return None
         if nothing_came and await self._state.try_another(error):
             return None
         if self._state.remote is not None:

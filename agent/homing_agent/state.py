@@ -416,6 +416,17 @@ class RequestState:
         self._home_tools = {spec.name: spec for spec in home_tools if spec.name not in taken}
         self.tools = (*self.tools, *self._home_tools.values())
 
+    def leave_out_home_tools(self) -> bool:
+        """Go on with the phone's tools alone, for the prompt is too long; False if it already is.
+
+        Not once one of them was called: what came of it stands in the prompt.
+        """
+        if not self._home_tools or self._made:
+            return False
+        self._drop_home_tools()
+        self.emit(Note("the node's own tools are left out: they do not fit its model"))
+        return True
+
     def _drop_home_tools(self) -> None:
         self.tools = tuple(spec for spec in self.tools if spec.name not in self._home_tools)
         self._home_tools = {}

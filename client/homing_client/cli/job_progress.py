@@ -176,10 +176,11 @@ class JobShow:
             asked = [Text(printable(self.question))] if self.question else []
             return Group(*lines, *asked)
         numbers = _quiet(" · ".join(self._numbers()) or STATE_WORDS[self._state])
-        known = self._progress.total > 0
+        done = percent(self._progress)  # of numbers beyond measure, too, it is a plain one
+        known = done is not None
         bar = ProgressBar(
-            total=self._progress.total if known else None,
-            completed=min(self._progress.done, self._progress.total),
+            total=100 if known else None,
+            completed=done or 0,
             pulse=not known,
             width=_BAR if roomy else width,
         )
