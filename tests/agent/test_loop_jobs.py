@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_agent.events import ToolProgress
+from homing_agent.events import Note, ToolProgress
 from homing_agent.journal.base import EffectState
 from homing_agent.limits import Limits
 from homing_agent.request import RoutePreference
@@ -24,7 +24,8 @@ from homing_agent.testing import (
     fake_spec,
 )
 from homing_core.approvals import Verdict
-from homing_core.errors import RefusedError, UnavailableError, UsageError
+from homing_core.errors import RefusedError, TooLongError, UnavailableError, UsageError
+from homing_core.generation import Failed
 from homing_core.ids import new_conversation_id
 from homing_core.jobs import JobProgress, JobResult, JobState, ResultFile
 from homing_core.messages import ToolCallPart, ToolResultPart
@@ -409,3 +410,15 @@ async def test_leaving_a_request_leaves_its_job_running() -> None:
     jobs.say(job, JobState.RUNNING)
     jobs.end(job, JobResult(job, "done all the same"))
     assert (await jobs.result(job)).content == "done all the same"
+
+
+async def test_home_tools_that_do_not_fit_the_model_are_left_out() -> None:
+    """A model with a small context answers all the same, and the person is told."""
+    too_long = [Failed.from_error(TooLongError("the prompt is longer than the context"))]
+    remote, jobs = FakeRemote([too_long, text("Hello.")]), FakeHomeJobs(at_home())
+    seen = await ask(world_of(remote, jobs).agent(), question(route=HOME))
+    assert (seen.answer.text, seen.answer.place) == ("Hello.", Place.HOME)
+    first, second = remote.requests
+    assert [spec.name for spec in first.tools] == ["summarise"]
+    assert second.tools == ()
+    assert any("left out" in event.text for event in seen.events if isinstance(event, Note))
