@@ -233,6 +233,7 @@ async def test_an_owners_no_is_final(computer: Computer) -> None:
     await computer.owner.answer(no)
     ended = await until(computer.guest, computer.job.id, JobState.FAILED)
     assert ended.state.final
+    assert "a person said no" in ended.summary
     for by in (computer.owner, computer.guest):
         with pytest.raises(HomingError):
             await by.answer(answer_to(by.identity, computer.question))

@@ -253,6 +253,10 @@ async def test_a_tool_is_started_once_under_one_id(desk: Desk) -> None:
     assert (started["event"], started["request_id"]) == ("started", request)
     again = await desk.rig.run(*words, "--request-id", request, "--json")
     assert objects(again.out)[0]["job"] == started["job"]
+    for other in (("summarise", "folder=other"), ("count", "folder=notes")):
+        done = await desk.rig.run("jobs", "start", *other, "--request-id", request)
+        assert done.status == 1
+        assert "used for something else" in one_line(done)
     assert len(await desk.node.list(refresh=False)) == 1
 
 

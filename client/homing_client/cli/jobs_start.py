@@ -126,6 +126,22 @@ def _text(json_args: str | None) -> str | None:
     return json_args if json_args is None else read_text([json_args], "JSON object")
 
 
+def _repeated(job: PhoneJob, wanted: _Wanted) -> PhoneJob:
+    """The job that has the id already, if the same was typed; its node need not answer for that.
+
+    Raises:
+        ConflictError: the id was for something else.
+        UsageError: what was typed does not fit the tool.
+    """
+    from homing_client.cli.job_arguments import typed_arguments  # noqa: PLC0415  # keep help quick
+    from homing_client.jobs.starting import used_otherwise  # noqa: PLC0415  # as above
+
+    same = wanted.tool in {job.tool.name, f"{job.tool.server}.{job.tool.name}"}
+    if not same or typed_arguments(wanted.words, wanted.json_text, job.tool) != job.arguments:
+        raise used_otherwise()
+    return job
+
+
 async def _start(setup: Setup, wanted: _Wanted) -> PhoneJob:
     from homing_client.cli.job_arguments import (  # noqa: PLC0415  # keep help quick
         choose_tool,
@@ -137,7 +153,7 @@ async def _start(setup: Setup, wanted: _Wanted) -> PhoneJob:
         if wanted.repeated:
             for job in await calls.list(refresh=False):
                 if job.request_id == wanted.request_id:
-                    return job
+                    return _repeated(job, wanted)
         tool, node = choose_tool(await calls.tools(), wanted.tool, wanted.node)
         arguments = typed_arguments(wanted.words, wanted.json_text, tool)
         allowed = await _allowed(tool, node, arguments, wanted)

@@ -216,9 +216,14 @@ def same_again(entries: Iterable[JobEntry], spec_name: str, call: ToolCall) -> J
             and spec_name.rpartition(".")[2] == entry.asked.tool.name
         ):
             return entry
-        msg = "this request id was used for something else"
-        raise ConflictError(msg, "Choose a fresh id for a new request.")
+        raise used_otherwise()
     return None
+
+
+def used_otherwise() -> ConflictError:
+    """What is said of a request id that belongs to something else."""
+    msg = "this request id was used for something else"
+    return ConflictError(msg, "Choose a fresh id for a new request.")
 
 
 def may_have(node: KnownNode, sensitivity: Sensitivity) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from homing_agent.runtime.logs import get_logger
 from homing_agent.tool import ToolContext, UnknownOutcomeError
-from homing_core.errors import HomingError, InternalError, UnavailableError
+from homing_core.errors import HomingError, InternalError, RefusedError, UnavailableError
 from homing_core.jobs import JobState
 
 from homing_node.jobs import rules
@@ -110,7 +110,10 @@ class Attempt:
             return
         except HomingError as error:
             if not self._supervisor.told:
-                await self._parts.closer.refuse(self.row, error, "refused: it cannot run any more")
+                # Refusals are words of ours; other errors may quote what is the job's own.
+                refused = isinstance(error, RefusedError)
+                why = error.what if refused else "it cannot run any more"
+                await self._parts.closer.refuse(self.row, error, f"refused: {why}")
                 self._clean()
                 return
         if end is None:
