@@ -10,6 +10,8 @@ PY := .venv/bin/python
 export HOMING_MODELS_DIR ?= $(CURDIR)/.cache/models
 # More words for pytest, such as: make test ARGS='tests/crypto -k pairing'
 ARGS ?=
+# How many processes share out the tests; one engine computes at a time whatever it is.
+PROCESSES ?= 2
 # How many times `make soak` repeats the tests.
 ROUNDS ?= 10
 
@@ -26,7 +28,7 @@ demo: node-venv ## Show it: a node, a paired phone, a few requests and where eac
 	@$(PY) scripts/demo.py
 
 test: dev-venv models ## Run every test; the first time fetch models (0.5 GB; 1.8 GB on disk).
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n $(PROCESSES) $(ARGS)
 
 check: dev-venv ## Run every static check: lint, format, types, layers, wire, generated code, shell, units.
 	@scripts/check.sh
@@ -47,14 +49,14 @@ bench-jobs: dev-venv ## Kill nodes 200 times in the middle of jobs, and measure 
 	@scripts/bench.sh jobs
 
 test-attack: dev-venv models ## Run only the attacks: tests that each try one thing an attacker would.
-	@$(PY) -m pytest -m attack $(ARGS)
+	@$(PY) -m pytest -n $(PROCESSES) -m attack $(ARGS)
 
 fuzz: dev-venv ## Feed garbage to every parser of outside data, SECONDS=60 to each; report what was tried and found.
 	@scripts/fuzz.sh
 
 soak: dev-venv models ## Repeat the tests with fresh random inputs, ROUNDS=10 times; stop at the first failure.
 	@for round in $$(seq $(ROUNDS)); do echo "soak: round $$round of $(ROUNDS)"; \
-	  $(PY) -m pytest -q --exitfirst --hypothesis-seed=$$RANDOM $(ARGS); done
+	  $(PY) -m pytest -q -n $(PROCESSES) --exitfirst --hypothesis-seed=$$RANDOM $(ARGS); done
 
 proto: dev-venv ## Write the generated code anew after a change of a .proto file.
 	@.venv/bin/buf format --write

@@ -7,13 +7,14 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from homing_inference.catalog.resolve import ensure
 from homing_inference.catalog.store import Store
 from hypothesis import settings
 from support.postgres import PostgresServer, postgres_server
+from support.sharing import TogetherScheduling, group_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,10 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
+# Widths that a shell or a plugin tells would reach every program that the tests start.
+for _width in ("COLUMNS", "LINES"):
+    os.environ.pop(_width, None)
+
 _MODEL_FIXTURES = frozenset({"stand_in_phone", "stand_in_bf16"})
 
 
@@ -32,6 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _MODEL_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.model)
+            if group_of(item.nodeid) != "models":
+                msg = f"{item.nodeid} computes a model: name its file in support.sharing"
+                raise pytest.UsageError(msg)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TogetherScheduling:  # noqa: ANN401  # it has no types
+    """How tests are shared out among processes: `support.sharing`."""
+    return TogetherScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

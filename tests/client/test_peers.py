@@ -190,7 +190,16 @@ def test_what_a_home_says_of_a_peer_is_cleaned() -> None:
         {"addresses": ["10.0.0.1:5"] * 99},
         {"scopes": [1] * 99},
     ],
-    ids=str,
+    ids=[
+        "another's id",
+        "no id",
+        "another's certificate",
+        "no certificate",
+        "an empty certificate",
+        "a long certificate",
+        "many addresses",
+        "many scopes",
+    ],
 )
 def test_what_cannot_be_a_peer_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(HomingError):
