@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
 from homing_inference.catalog.resolve import ensure
 from homing_inference.catalog.store import Store
 from hypothesis import settings
@@ -45,6 +46,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TogetherScheduling:  # noqa: ANN401  # it has no types
     """How tests are shared out among processes: `support.sharing`."""
     return TogetherScheduling(config, log)
+
+
+@pytest.fixture(autouse=True)
+def _log_as_at_the_beginning() -> Iterator[None]:
+    """A command that runs in the tests' own process sets up logging for the whole of it."""
+    yield
+    if structlog.is_configured():
+        structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
