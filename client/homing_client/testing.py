@@ -12,7 +12,7 @@ from homing_core.ids import DeviceId, JobId, new_approval_id, new_job_id, new_to
 from homing_core.jobs import JobEvent, JobResult, JobState, PendingApproval, ResultFile, Settlement
 from homing_core.tools import EffectClass, Place, ToolCall, ToolSpec
 
-from homing_client.jobs.ports import PhoneJob, Shown, Waiting
+from homing_client.jobs.ports import NodeTools, PhoneJob, Shown, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -181,9 +181,9 @@ class FakePhoneJobs:
         del refresh
         return tuple(reversed(self._jobs.values()))
 
-    async def tools(self) -> tuple[tuple[ToolSpec, str], ...]:
+    async def tools(self) -> tuple[NodeTools, ...]:
         """See `PhoneJobs.tools`."""
-        return tuple((tool, self._node_name) for tool in self._tools)
+        return (NodeTools(FAKE_NODE, self._node_name, self._tools),)
 
     async def watch(self, job: str, after: int) -> AsyncGenerator[JobEvent, None]:
         """See `PhoneJobs.watch`."""

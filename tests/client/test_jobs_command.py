@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from homing_client.cli.job_arguments import choose_tool, typed_arguments
+from homing_client.cli.job_arguments import typed_arguments
+from homing_client.cli.job_tool import choose_tool
+from homing_client.jobs.ports import NodeTools
 from homing_client.testing import FakePhoneJobs
 from homing_core.errors import (
     ConflictError,
+    HomingError,
     NotFoundError,
     RefusedError,
     UnavailableError,
@@ -387,7 +390,6 @@ async def test_a_script_that_watches_is_told_that_it_was_interrupted(desk: Desk)
 )
 def test_arguments_are_typed_by_the_schema(words: list[str], found: dict[str, Any]) -> None:
     assert typed_arguments(words, None, SUMMARISE) == found
-    assert typed_arguments(words, '{"folder": "over"}', SUMMARISE) == found
 
 
 @pytest.mark.parametrize(
@@ -417,25 +419,52 @@ def test_json_that_cannot_be_read_is_wrong_usage(text: str) -> None:
         typed_arguments((), text, SUMMARISE)
 
 
-def _at(tool: ToolSpec, node: str, place: Place) -> tuple[ToolSpec, str]:
+def _at(node: str, place: Place, *tools: ToolSpec, error: HomingError | None = None) -> NodeTools:
     number = DeviceId(("ab" if node == "attic" else "cd") * 32)
-    return replace(tool, node=number, place=place), node
+    there = tuple(replace(tool, node=number, place=place) for tool in tools)
+    return NodeTools(number, node, there, error)
+
+
+OTHER = ToolSpec("summarise", "Other.", {"type": "object"}, server="mine")
 
 
 def test_home_comes_before_peers_and_a_name_must_be_one_tools() -> None:
-    home, peer = (
-        _at(SUMMARISE, "attic", Place.HOME),
-        _at(SUMMARISE, "friend", Place.PEER),
-    )
-    other = _at(
-        ToolSpec("summarise", "Other.", {"type": "object"}, server="mine"), "attic", Place.HOME
-    )
-    assert choose_tool([peer, home], "summarise", "") == home
-    assert choose_tool([peer, home], "summarise", "Friend") == peer
-    assert choose_tool([peer, home], "summarise", "cdcd") == peer
-    assert choose_tool([home, other], "mine.summarise", "") == other
+    home, peer = _at("attic", Place.HOME, SUMMARISE), _at("friend", Place.PEER, SUMMARISE)
+    at_home, at_peer = (home.tools[0], "attic"), (peer.tools[0], "friend")
+    assert choose_tool([peer, home], "summarise", "") == at_home
+    assert choose_tool([peer, home], "summarise", "Friend") == at_peer
+    assert choose_tool([peer, home], "summarise", "cdcd") == at_peer
+    both = _at("attic", Place.HOME, SUMMARISE, OTHER)
+    assert choose_tool([both], "mine.summarise", "") == (both.tools[1], "attic")
     with pytest.raises(ConflictError, match="2 tools"):
-        choose_tool([home, other], "summarise", "")
-    for tools, name in (([], "summarise"), ([home], "resize")):
-        with pytest.raises(NotFoundError):
-            choose_tool(tools, name, "")
+        choose_tool([both], "summarise", "")
+
+
+_CLOSED = _at("attic", Place.HOME, error=RefusedError("this device may not do that", "Ask."))
+_AWAY = _at("attic", Place.HOME, error=UnavailableError("attic does not answer", "Switch it on."))
+_OPEN = _at("attic", Place.HOME, SUMMARISE)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name", "node", "kind", "said"),
+    [
+        ([], "summarise", "", UnavailableError, "paired with no node. On the home"),
+        ([_OPEN], "summarise", "cellar", NotFoundError, "no node called cellar. There is: attic"),
+        ([_CLOSED], "summarise", "", RefusedError, "may not use tools at attic. Ask an owner"),
+        ([_AWAY], "summarise", "", UnavailableError, "attic does not answer. Switch it on"),
+        ([_OPEN], "sumarise", "", NotFoundError, "called sumarise. Did you mean summarise?"),
+        ([_OPEN], "resize", "", NotFoundError, "called resize. There is: summarise"),
+        ([_OPEN], "set_timer", "", NotFoundError, "a tool of this phone.* Say in words"),
+        ([_at("attic", Place.HOME)], "resize", "", UnavailableError, "attic offers no tools"),
+    ],
+)
+def test_why_there_is_no_such_tool_is_said(
+    nodes: list[NodeTools], name: str, node: str, kind: type[HomingError], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        choose_tool(nodes, name, node, {"set_timer"})
+
+
+def test_an_argument_that_is_said_twice_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="once more"):
+        typed_arguments(["folder=b"], '{"folder": "a"}', SUMMARISE)

@@ -12,7 +12,8 @@ import pytest
 from google.protobuf.message import DecodeError
 from homing_agent.runtime.localsocket import open_local_channel
 from homing_agent.runtime.paths import program_paths
-from homing_client.jobs.ports import PhoneJob, Shown, Waiting
+from homing_client.cli.job_tool import all_offered
+from homing_client.jobs.ports import NodeTools, PhoneJob, Shown, Waiting
 from homing_client.rpc import phone_jobs_codec as codec
 from homing_client.rpc.phone_jobs_calls import PhoneJobsCalls
 from homing_client.testing import FAKE_NODE, FakePhoneJobs
@@ -96,9 +97,20 @@ async def test_a_started_job_is_listed_as_it_is(world: World) -> None:
     assert str(known.error) == "attic is away. Switch it on."
 
 
+def test_why_a_node_offers_nothing_comes_with_it_and_tools_of_one_node_come_together() -> None:
+    closed = NodeTools(FAKE_NODE, "attic", error=UnavailableError("attic is away", "Switch it on."))
+    (message,) = codec.encode_node_tools(closed)
+    error = codec.decode_node_tools(message).error
+    assert isinstance(error, UnavailableError)
+    assert str(error) == "attic is away. Switch it on."
+    several = NodeTools(FAKE_NODE, "attic", (WRITE, replace(WRITE, name="again")))
+    found = map(codec.decode_node_tools, codec.encode_node_tools(several))
+    assert codec.joined(found) == (several,)
+
+
 async def test_home_tools_come_with_their_node(world: World) -> None:
     jobs, _ = world
-    found = {tool.name: (tool, node) for tool, node in await jobs.tools()}
+    found = {tool.name: (tool, node) for tool, node in all_offered(await jobs.tools())}
     assert set(found) == {"count", "write"}
     tool, node = found["write"]
     assert (tool.effect, tool.place, tool.node, node) == (
@@ -352,7 +364,12 @@ results: st.SearchStrategy[JobResult] = st.builds(
         max_size=3,
     ).map(tuple),
 )
-home_tools = st.tuples(values.tool_specs, _labels.filter(bool))
+home_tools = st.builds(
+    NodeTools,
+    node=_ids,
+    node_name=_labels.filter(bool),
+    tools=st.lists(values.tool_specs, max_size=1).map(tuple),
+)
 CODECS = [
     Codec("job", phone_jobs, wire.PhoneJob, codec.encode_phone_job, codec.decode_phone_job),
     Codec(
@@ -369,8 +386,8 @@ CODECS = [
         "tool",
         home_tools,
         wire.ListHomeToolsResponse,
-        lambda both: codec.encode_home_tool(*both),
-        codec.decode_home_tool,
+        lambda one: codec.encode_node_tools(one)[0],
+        codec.decode_node_tools,
     ),
 ]
 _EVERY = pytest.mark.parametrize("one", CODECS, ids=[one.name for one in CODECS])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from homing_agent.ports import ConsentAnswer
+from homing_agent.runtime.parameter_words import parameter_words
 from homing_core.approvals import Verdict
 from homing_core.tools import Place
 
@@ -67,6 +68,9 @@ def show_step(tool: ToolSpec, arguments: JsonObject, where: str, lines: Iterable
     aside(tool.description)
     for name, value in arguments.items():
         err.print(f"  {exact(name)[1:-1]}: {exact(value)}", markup=False, soft_wrap=True)
+    for one in parameter_words(tool.parameters):
+        if one.default and one.name not in arguments:
+            err.print(f"  {one.name}: {one.default} (not said)", markup=False, soft_wrap=True)
     for line in lines:
         if line:
             err.print(printable(line), markup=False)

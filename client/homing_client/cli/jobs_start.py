@@ -83,6 +83,7 @@ def start(  # noqa: PLR0913  # each is an option of the command
     Exit status: 0 started (with --watch: done), 1 failed, 2 wrong usage, 3 refused.
     """
     from homing_core.ids import new_request_id, parse_request_id  # noqa: PLC0415  # keep help quick
+    from homing_core.provenance import Sensitivity  # noqa: PLC0415  # as above
 
     setup = Setup(data_dir, config).or_else(context.obj)
     settings = setup.load()
@@ -93,7 +94,7 @@ def start(  # noqa: PLR0913  # each is an option of the command
         json_text=_text(json_args),
         node=node,
         allow=allow,
-        sensitivity=choice(type(settings.sensitivity), sensitivity, "--sensitivity")
+        sensitivity=choice(Sensitivity, sensitivity, "--sensitivity", but=Sensitivity.PHONE_ONLY)
         if sensitivity
         else settings.sensitivity,
         request_id=said or new_request_id(),
@@ -143,10 +144,7 @@ def _repeated(job: PhoneJob, wanted: _Wanted) -> PhoneJob:
 
 
 async def _start(setup: Setup, wanted: _Wanted) -> PhoneJob:
-    from homing_client.cli.job_arguments import (  # noqa: PLC0415  # keep help quick
-        choose_tool,
-        typed_arguments,
-    )
+    from homing_client.cli.job_arguments import typed_arguments  # noqa: PLC0415  # keep help quick
     from homing_client.rpc.phone_calls import ResidentGoneError  # noqa: PLC0415  # as above
 
     async with jobs_calls(setup) as calls:
@@ -154,7 +152,7 @@ async def _start(setup: Setup, wanted: _Wanted) -> PhoneJob:
             for job in await calls.list(refresh=False):
                 if job.request_id == wanted.request_id:
                     return _repeated(job, wanted)
-        tool, node = choose_tool(await calls.tools(), wanted.tool, wanted.node)
+        tool, node = await _tool(setup, calls, wanted)
         arguments = typed_arguments(wanted.words, wanted.json_text, tool)
         allowed = await _allowed(tool, node, arguments, wanted)
         try:
@@ -163,6 +161,27 @@ async def _start(setup: Setup, wanted: _Wanted) -> PhoneJob:
             pass  # its heir is told the same under the same id, which starts nothing twice
     async with jobs_calls(setup) as calls:
         return await _hand_in(calls, tool, arguments, wanted, allowed=allowed)
+
+
+async def _tool(setup: Setup, calls: PhoneJobsCalls, wanted: _Wanted) -> tuple[ToolSpec, str]:
+    """The tool that is meant, and the name of its node.
+
+    Raises:
+        HomingError: there is none; see `choose_tool`.
+    """
+    from homing_core.errors import NotFoundError, UnavailableError  # noqa: PLC0415  # keep help quick
+
+    from homing_client.attach import attached_channel  # noqa: PLC0415  # as above
+    from homing_client.cli.job_tool import choose_tool  # noqa: PLC0415  # as above
+    from homing_client.rpc.phone_calls import PhoneCalls  # noqa: PLC0415  # as above
+
+    nodes = await calls.tools()
+    try:
+        return choose_tool(nodes, wanted.tool, wanted.node)
+    except (NotFoundError, UnavailableError):  # perhaps the phone's own tool was meant
+        async with attached_channel(setup) as channel:
+            here, _ = await PhoneCalls(channel).tools()
+        return choose_tool(nodes, wanted.tool, wanted.node, {spec.name for spec in here})
 
 
 async def _hand_in(

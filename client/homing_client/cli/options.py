@@ -127,17 +127,23 @@ class Setup:
         return found
 
 
-def choice(kind: type[E], word: str, option: str) -> E:
+def choice(kind: type[E], word: str, option: str, but: E | None = None) -> E:
     """The member of an enum that a word on the command line names.
+
+    Args:
+        kind: the enum.
+        word: what was typed.
+        option: where.
+        but: a member that has no meaning there.
 
     Raises:
         UsageError: there is none.
     """
+    known = {str(member.value): member for member in kind if member is not but}
     try:
-        return kind(word.lower().replace("-", "_"))
-    except ValueError as error:
-        words = ", ".join(str(member.value) for member in kind)
-        msg = f"{option} takes one of {words}"
+        return known[word.lower().replace("-", "_")]
+    except KeyError as error:
+        msg = f"{option} takes one of {', '.join(known)}"
         raise UsageError(msg, "See --help.") from error
 
 

@@ -22,7 +22,7 @@ from homing_core.tools import ToolCall
 from homing_client.jobs.keeper import REACH_S
 from homing_client.jobs.offers import seen_from_here
 from homing_client.jobs.pauses import passing
-from homing_client.jobs.ports import PhoneJob, Shown, Waiting
+from homing_client.jobs.ports import NodeTools, PhoneJob, Shown, Waiting
 from homing_client.jobs.starting import CONSENT_S, check_call, same_again
 from homing_client.jobs.watching import of_status
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from homing_core.ids import RequestId
     from homing_core.jobs import JobEvent, JobResult, Settlement
     from homing_core.provenance import Sensitivity
-    from homing_core.tools import ToolSpec
     from homing_crypto.nodes import KnownNode
 
     from homing_client.jobs.book import JobBook
@@ -127,14 +126,14 @@ class JobDesk:
                     tasks.create_task(self._refresh(entry))
         return tuple(self._shown(entry) for entry in self._book.all())
 
-    async def tools(self) -> tuple[tuple[ToolSpec, str], ...]:
+    async def tools(self) -> tuple[NodeTools, ...]:
         """See `PhoneJobs.tools`."""
-        said = await self._offers.of_all(await self._nodes.known())
+        said = await self._offers.of_all(await self._nodes.known(), fresh=True)
         return tuple(
-            (tool, node.name)
-            for node, tools in said
-            if not isinstance(tools, HomingError)
-            for tool in tools
+            NodeTools(node.id, node.name, error=found)
+            if isinstance(found, HomingError)
+            else NodeTools(node.id, node.name, found)
+            for node, found in said
         )
 
     async def watch(self, job: str, after: int) -> AsyncGenerator[JobEvent, None]:

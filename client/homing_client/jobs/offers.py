@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from homing_core.errors import HomingError, NotFoundError
+from homing_core.errors import HomingError, UnavailableError
 from homing_core.provenance import Trust
 from homing_core.tools import Place
 
@@ -52,10 +52,18 @@ class Offers:
         return tools
 
     async def of_all(
-        self, nodes: Iterable[KnownNode]
+        self, nodes: Iterable[KnownNode], *, fresh: bool = False
     ) -> tuple[tuple[KnownNode, tuple[ToolSpec, ...] | HomingError], ...]:
-        """What several nodes offer, or why one cannot be asked, in their order."""
+        """What several nodes offer, or why one cannot be asked, in their order.
+
+        Args:
+            nodes: whom to ask.
+            fresh: ask also those that have said it just now.
+        """
         asked = tuple(nodes)
+        if fresh:
+            for node in asked:
+                self.forget(node.id)
         found = await asyncio.gather(*(self._or_error(node) for node in asked))
         return tuple(zip(asked, found, strict=True))
 
@@ -69,7 +77,8 @@ class Offers:
         except HomingError as error:
             return error
         except TimeoutError:
-            return NotFoundError(f"{node.name} did not say in time which tools it has", "")
+            msg = f"{node.name} did not say in time which tools it has"
+            return UnavailableError(msg, "Try again: homing tools")
 
 
 def seen_from_here(tool: ToolSpec, node: KnownNode) -> ToolSpec:

@@ -118,6 +118,23 @@ class Waiting:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class NodeTools:
+    """What one node offers to this phone.
+
+    Attributes:
+        node: device id of the node.
+        node_name: for people.
+        tools: what it offers.
+        error: why nothing is known of that; None if it is.
+    """
+
+    node: DeviceId
+    node_name: str
+    tools: tuple[ToolSpec, ...] = ()
+    error: HomingError | None = None
+
+
 class PhoneJobs(Protocol):
     """Jobs of this phone. Every method raises `HomingError`; an id may be a unique beginning."""
 
@@ -151,8 +168,8 @@ class PhoneJobs(Protocol):
         """All that this phone knows of, newest first; nodes are asked for news if `refresh`."""
         ...
 
-    async def tools(self) -> tuple[tuple[ToolSpec, str], ...]:
-        """Home tools of all nodes that answer, with the node's name."""
+    async def tools(self) -> tuple[NodeTools, ...]:
+        """Home tools as each node offers them now, home before peers."""
         ...
 
     def watch(self, job: str, after: int) -> AsyncGenerator[JobEvent, None]:

@@ -133,12 +133,13 @@ class Starter:
             msg = "this may not go to a peer"
             raise RefusedError(msg, "Let it travel with: --sensitivity trusted_peers")
         problem: HomingError | None = None
-        for one, said in await self._offers.of_all(may):
-            if isinstance(said, HomingError):
-                problem = problem or said
-                continue
-            for spec in named(said, tool):
-                return one, spec
+        for fresh in (False, True):  # what was said a while ago is no reason to refuse
+            for one, said in await self._offers.of_all(may, fresh=fresh):
+                if isinstance(said, HomingError):
+                    problem = problem or said
+                    continue
+                for spec in named(said, tool):
+                    return one, spec
         if problem is not None:
             raise problem
         msg = f"no node has a tool named {clean_label(tool)} for this phone"

@@ -18,7 +18,7 @@ from homing_proto.v1 import phone_jobs_pb2_grpc
 from homing_client.rpc.phone_jobs_codec import (
     decode_answer,
     decode_folder,
-    encode_home_tool,
+    encode_node_tools,
     encode_phone_job,
     encode_waiting,
     result_pieces,
@@ -80,11 +80,12 @@ class PhoneJobsService(phone_jobs_pb2_grpc.PhoneJobsServiceServicer):
     async def ListHomeTools(  # noqa: N802  # the wire's name
         self, request: wire.ListHomeToolsRequest, context: Context
     ) -> AsyncIterator[wire.ListHomeToolsResponse]:
-        """Home tools of the nodes that answer."""
+        """Home tools of the nodes."""
         del request, context
         self._touch()
-        for tool, node_name in await self._jobs.tools():
-            yield encode_home_tool(tool, node_name)
+        for of_node in await self._jobs.tools():
+            for message in encode_node_tools(of_node):
+                yield message
 
     async def WatchPhoneJob(  # noqa: N802  # the wire's name
         self, request: wire.WatchPhoneJobRequest, context: Context

@@ -14,11 +14,12 @@ from homing_proto.v1 import phone_jobs_pb2_grpc
 from homing_client.rpc.phone_calls import local_errors
 from homing_client.rpc.phone_jobs_codec import (
     ResultReader,
-    decode_home_tool,
+    decode_node_tools,
     decode_phone_job,
     decode_saved_paths,
     decode_waiting,
     encode_answer,
+    joined,
 )
 
 if TYPE_CHECKING:
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
     from homing_core.ids import RequestId
     from homing_core.jobs import JobEvent, JobResult, Settlement
     from homing_core.provenance import Sensitivity
-    from homing_core.tools import ToolSpec
 
-    from homing_client.jobs.ports import PhoneJob, Shown, Waiting
+    from homing_client.jobs.ports import NodeTools, PhoneJob, Shown, Waiting
 
 _CALL_S = 60.0
 """A node that is away is waited for a while, and several are asked one after the other."""
@@ -80,11 +80,11 @@ class PhoneJobsCalls:
         with local_errors():
             return tuple([decode_phone_job(found.job) async for found in call])
 
-    async def tools(self) -> tuple[tuple[ToolSpec, str], ...]:
+    async def tools(self) -> tuple[NodeTools, ...]:
         """See `PhoneJobs.tools`."""
         call = self._stub.ListHomeTools(wire.ListHomeToolsRequest(), timeout=_CALL_S)
         with local_errors():
-            return tuple([decode_home_tool(found) async for found in call])
+            return joined([decode_node_tools(found) async for found in call])
 
     async def watch(self, job: str, after: int) -> AsyncGenerator[JobEvent, None]:
         """See `PhoneJobs.watch`."""

@@ -41,14 +41,14 @@ from homing_proto.codec.json_text import decode_json_object, encode_json
 from homing_proto.codec.tools import decode_tool_spec, encode_tool_spec
 from homing_proto.v1 import phone_jobs_pb2 as wire
 
-from homing_client.jobs.ports import PhoneJob, Shown, Waiting
+from homing_client.jobs.ports import NodeTools, PhoneJob, Shown, Waiting
 from homing_client.rpc.phone_codec import RESTART
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from homing_core.approvals import Verdict
-    from homing_core.tools import ToolSpec
+    from homing_core.ids import DeviceId
 
 PIECE_CHARS = 64 << 10
 """Characters of a result's text in one message; far below what a message may hold."""
@@ -106,16 +106,36 @@ def decode_phone_job(message: wire.PhoneJob) -> PhoneJob:
 
 
 @encoder
-def encode_home_tool(tool: ToolSpec, node_name: str) -> wire.ListHomeToolsResponse:
-    """A tool of a node, and what that is called."""
-    return wire.ListHomeToolsResponse(
-        tool=encode_tool_spec(tool), node_name=readable_name(node_name)
+def encode_node_tools(value: NodeTools) -> tuple[wire.ListHomeToolsResponse, ...]:
+    """What a node offers, one tool a message; one message where there is none."""
+    return tuple(
+        wire.ListHomeToolsResponse(
+            tool=encode_tool_spec(tool) if tool else None,
+            node_name=readable_name(value.node_name),
+            node=value.node,
+            error=encode_error(value.error) if value.error else None,
+        )
+        for tool in value.tools or (None,)
     )
 
 
-def decode_home_tool(message: wire.ListHomeToolsResponse) -> tuple[ToolSpec, str]:
-    """Raises `InvalidDataError`."""
-    return decode_tool_spec(message.tool), clean_label(message.node_name)
+def decode_node_tools(message: wire.ListHomeToolsResponse) -> NodeTools:
+    """One message of a node, with at most one tool; raises `InvalidDataError`."""
+    return NodeTools(
+        parse_device_id(message.node),
+        clean_label(message.node_name),
+        (decode_tool_spec(message.tool),) if message.HasField("tool") else (),
+        decode_error(message.error) if message.HasField("error") else None,
+    )
+
+
+def joined(found: Iterable[NodeTools]) -> tuple[NodeTools, ...]:
+    """What was said of each node, in the order in which the nodes were named first."""
+    nodes: dict[DeviceId, NodeTools] = {}
+    for one in found:
+        known = nodes.get(one.node)
+        nodes[one.node] = replace(known, tools=known.tools + one.tools) if known else one
+    return tuple(nodes.values())
 
 
 @encoder

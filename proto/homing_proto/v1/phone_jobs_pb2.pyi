@@ -86,12 +86,16 @@ class ListHomeToolsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ListHomeToolsResponse(_message.Message):
-    __slots__ = ("tool", "node_name")
+    __slots__ = ("tool", "node_name", "node", "error")
     TOOL_FIELD_NUMBER: _ClassVar[int]
     NODE_NAME_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
     tool: _tool_pb2.ToolSpec
     node_name: str
-    def __init__(self, tool: _Optional[_Union[_tool_pb2.ToolSpec, _Mapping]] = ..., node_name: _Optional[str] = ...) -> None: ...
+    node: str
+    error: _common_pb2.Error
+    def __init__(self, tool: _Optional[_Union[_tool_pb2.ToolSpec, _Mapping]] = ..., node_name: _Optional[str] = ..., node: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ...) -> None: ...
 
 class WatchPhoneJobRequest(_message.Message):
     __slots__ = ("job", "after_seq")

@@ -113,7 +113,7 @@ class PhoneJobsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListHomeTools(self, request, context):
-        """Home tools of the nodes that answer, one a message.
+        """Home tools of the nodes, one a message; a node without any is said by a message of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

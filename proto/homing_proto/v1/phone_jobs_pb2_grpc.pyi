@@ -40,7 +40,7 @@ class PhoneJobsServiceStub:
     ListPhoneJobs: _grpc.UnaryStreamMultiCallable[_phone_jobs_pb2.ListPhoneJobsRequest, _phone_jobs_pb2.ListPhoneJobsResponse]
     """Every job that this phone knows of, newest first, one a message."""
     ListHomeTools: _grpc.UnaryStreamMultiCallable[_phone_jobs_pb2.ListHomeToolsRequest, _phone_jobs_pb2.ListHomeToolsResponse]
-    """Home tools of the nodes that answer, one a message."""
+    """Home tools of the nodes, one a message; a node without any is said by a message of its own."""
     WatchPhoneJob: _grpc.UnaryStreamMultiCallable[_phone_jobs_pb2.WatchPhoneJobRequest, _phone_jobs_pb2.WatchPhoneJobResponse]
     """A job's events, to its end."""
     CancelPhoneJob: _grpc.UnaryUnaryMultiCallable[_phone_jobs_pb2.CancelPhoneJobRequest, _phone_jobs_pb2.CancelPhoneJobResponse]
@@ -70,7 +70,7 @@ class PhoneJobsServiceAsyncStub(PhoneJobsServiceStub):
     ListPhoneJobs: _aio.UnaryStreamMultiCallable[_phone_jobs_pb2.ListPhoneJobsRequest, _phone_jobs_pb2.ListPhoneJobsResponse]  # type: ignore[assignment]
     """Every job that this phone knows of, newest first, one a message."""
     ListHomeTools: _aio.UnaryStreamMultiCallable[_phone_jobs_pb2.ListHomeToolsRequest, _phone_jobs_pb2.ListHomeToolsResponse]  # type: ignore[assignment]
-    """Home tools of the nodes that answer, one a message."""
+    """Home tools of the nodes, one a message; a node without any is said by a message of its own."""
     WatchPhoneJob: _aio.UnaryStreamMultiCallable[_phone_jobs_pb2.WatchPhoneJobRequest, _phone_jobs_pb2.WatchPhoneJobResponse]  # type: ignore[assignment]
     """A job's events, to its end."""
     CancelPhoneJob: _aio.UnaryUnaryMultiCallable[_phone_jobs_pb2.CancelPhoneJobRequest, _phone_jobs_pb2.CancelPhoneJobResponse]  # type: ignore[assignment]
@@ -115,7 +115,7 @@ class PhoneJobsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _phone_jobs_pb2.ListHomeToolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_phone_jobs_pb2.ListHomeToolsResponse], _abc.AsyncIterator[_phone_jobs_pb2.ListHomeToolsResponse]]:
-        """Home tools of the nodes that answer, one a message."""
+        """Home tools of the nodes, one a message; a node without any is said by a message of its own."""
 
     @_abc_1.abstractmethod
     def WatchPhoneJob(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 from homing_agent.ports import JobAsked
 from homing_agent.testing import FakeHomeJobs, FakeRemote, fake_spec
+from homing_client.cli.job_tool import all_offered
 from homing_client.jobs.testing import FakeJobNode
 from homing_client.rpc.jobs_calls import JobsCalls
 from homing_core.access import DeviceRole
@@ -189,7 +190,7 @@ async def real_jobs(folder: Path) -> AsyncGenerator[Homes]:
             node.event(job, JobState.FAILED, note="no such folder")
 
         remote = FakeRemote(node=DeviceId(node.known.id))
-        ((spec, _),) = await phone.parts.desk.tools()
+        ((spec, _),) = all_offered(await phone.parts.desk.tools())
         yield Homes(phone.parts.requests, spec, remote, end, fail)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_client.cli.job_tool import all_offered
 from homing_client.jobs.fetching import MAX_RESULT_BYTES
 from homing_client.jobs.testing import away
 from homing_core.canonical import canonical_json
@@ -223,7 +224,7 @@ async def test_a_peer_cannot_make_itself_home_or_its_words_trusted(world: JobWor
     """What the phone's own record says of a node counts, not what the node claims of its tools."""
     world.node(replace(tool(), place=Place.HOME, node="ab" * 32), name="friend", place=Place.PEER)
     async with world.process() as phone:
-        ((spec, name),) = await phone.parts.desk.tools()
+        ((spec, name),) = all_offered(await phone.parts.desk.tools())
         assert (name, spec.place, spec.node) == (
             "friend",
             Place.PEER,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_client.cli.job_tool import all_offered
 from homing_client.config import HomeSection
 from homing_client.homes import HomeLinks
 from homing_client.jobs.door import LinkedNodes
@@ -95,7 +96,7 @@ async def test_from_the_tool_to_the_files_on_the_phone(world: JobWorld, tmp_path
     async with node_rig(tmp_path, tools=tools(EchoTool(), FilesTool(binary_bytes=300_000))) as rig:
         let_in(rig, world)
         async with phone_of(world, known(rig)) as phone:
-            offered = {spec.name: spec for spec, _ in await phone.parts.desk.tools()}
+            offered = {spec.name: spec for spec, _ in all_offered(await phone.parts.desk.tools())}
             assert set(offered) == {"echo", "files"}
             assert offered["echo"].node == rig.certificate.device_id
             job = (await phone.start("files", text="hello")).id
