@@ -20,8 +20,9 @@ from homing_agent.runtime.job_words import (
     rate_text,
     size_text,
 )
-from homing_client.cli.job_progress import JobShow, Pace
+from homing_client.cli.job_progress import JobShow
 from homing_client.cli.json_report import JsonReporter
+from homing_client.cli.pace import Pace
 from homing_client.cli.report import TextReporter
 from homing_client.testing import FakePhoneJobs
 from homing_core.errors import UsageError

@@ -20,7 +20,7 @@ from homing_core.errors import (
     UnavailableError,
     UsageError,
 )
-from homing_core.ids import DeviceId, new_request_id
+from homing_core.ids import DeviceId, new_approval_id, new_request_id
 from homing_core.jobs import JobProgress, JobState, Settlement
 from homing_core.provenance import Sensitivity
 from homing_core.tools import EffectClass, Place, ToolSpec
@@ -98,7 +98,7 @@ def short(job: JobId) -> str:
 async def test_a_list_says_where_each_stands_and_what_waits_for_a_person(desk: Desk) -> None:
     done = await desk.rig.run("jobs")
     assert (done.status, "No jobs." in done.err) == (0, True)
-    runs = await desk.start()
+    runs = await desk.start(folder="notes")
     desk.node.say(runs, progress=JobProgress(17, 40, "files", "notes/\x1b[2Ja.md"))
     asks = await desk.start("resize", width=8)
     asked = desk.node.question(asks)
@@ -111,7 +111,7 @@ async def test_a_list_says_where_each_stands_and_what_waits_for_a_person(desk: D
     assert done.status == 0
     assert "\x1b" not in done.out
     for job, words in (
-        (runs, "runs 17 of 40 files (42%)"),
+        (runs, "folder=notes attic runs 17 of 40 files (42%)"),
         (asks, "waits for your word"),
         (unknown, "unknown: did this happen?"),
         (away, "attic cannot be reached"),
@@ -156,6 +156,40 @@ async def test_a_job_is_watched_to_its_end_by_a_script(desk: Desk) -> None:
     assert (first["event"], first["seq"], first["done"], first["total"]) == ("progress", 2, 1, 2)
     assert (second["state"], second["seq"]) == ("succeeded", 3)
     assert (last["event"], last["state"], last["delivered"]) == ("job", "succeeded", True)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_whoever_watches_is_told_that_the_node_is_away_and_sees_the_rest(
+    desk: Desk,
+    as_json: bool,  # noqa: FBT001  # a case
+) -> None:
+    job = await desk.start()
+    words = ("jobs", "watch", short(job), *(["--json"] if as_json else ()))
+    async with desk.rig.started(*words, "--data-dir", desk.rig.data_dir) as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        lines = watching.stdout if as_json else watching.stderr
+        await asyncio.wait_for(lines.readline(), DEADLINE_S)
+        desk.node.trouble(job, UnavailableError("attic cannot be reached"))
+        said = (await asyncio.wait_for(lines.readline(), DEADLINE_S)).decode()
+        desk.node.trouble(job, None)
+        desk.node.end(job, "done")
+        await asyncio.wait_for(watching.communicate(), DEADLINE_S)
+    assert "attic cannot be reached" in said
+    assert ('"event": "away"' in said) == as_json
+    assert watching.returncode == 0
+
+
+async def test_a_question_for_somebody_else_is_not_put_to_this_person(desk: Desk) -> None:
+    job = await desk.start("resize", width=8)
+    desk.node.say(job, JobState.WAITING_APPROVAL, approval=new_approval_id())
+    done = await desk.rig.run("jobs")
+    assert "waits for the word of an owner of attic" in " ".join(done.out.split())
+    assert "jobs approve" not in done.err
+    async with desk.rig.terminal("jobs", "watch", short(job)) as screen:
+        await screen.expect("only an owner of attic can answer")
+        screen.type("\x03")
+        assert await screen.end() == 130
 
 
 @pytest.mark.parametrize(
@@ -270,9 +304,10 @@ async def test_starting_can_be_watched(desk: Desk) -> None:
         await asyncio.wait_for(starting.stderr.readline(), DEADLINE_S)
         (job,) = await desk.node.list(refresh=False)
         desk.node.end(job.id, "done")
-        _, err = await asyncio.wait_for(starting.communicate(), DEADLINE_S)
+        out, err = await asyncio.wait_for(starting.communicate(), DEADLINE_S)
     assert starting.returncode == 0
-    assert b"summarise at attic: done. The result: homing jobs result" in err
+    assert b"summarise at attic: done." in err
+    assert out == b"done\n"
 
 
 @pytest.mark.attack

@@ -115,6 +115,11 @@ def count_text(progress: JobProgress) -> str:
     return f"{counted} {progress.unit}".rstrip()
 
 
+def plain_number(value: float) -> float:
+    """A count for a script: whole where it is whole."""
+    return int(value) if float(value).is_integer() else value
+
+
 def rate_text(per_second: float, unit: str) -> str:
     """How fast, such as `3.1 files/s` or `4 files/min`; empty if it is not known."""
     if per_second <= 0:

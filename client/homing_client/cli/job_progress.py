@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from homing_agent.runtime.job_words import (
@@ -23,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from homing_client.cli.console import aside, err, printable
+from homing_client.cli.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from homing_core.jobs import JobEvent
     from rich.console import Console, RenderableType
 
-_WINDOW_S = 60.0
-"""A rate is that of the last minute, by the node's clock."""
-_SHORTEST_S = 0.5
-"""Over less time than this a rate is only noise."""
 _LINE_S = 15.0
 """Elsewhere than on a terminal a line is printed this often at most, by the node's clock."""
 _ROOMY = 60
@@ -43,44 +39,6 @@ _BAR = 24
 _PER_SECOND = 8
 _UNIT_CHARS = 20
 _NOTE_CHARS = 200
-
-
-class Pace:
-    """How fast a job goes, from what its node said and when.
-
-    It depends on no clock here, so that a record that comes all at once gives the same rate.
-    """
-
-    def __init__(self) -> None:
-        """Nothing was said yet."""
-        self._points: deque[tuple[float, float]] = deque()
-
-    def add(self, at: float, done: float) -> None:
-        """At this time, in seconds, so much was done. Going back begins anew."""
-        if self._points and (done < self._points[-1][1] or at < self._points[-1][0]):
-            self._points.clear()
-        self._points.append((at, done))
-        while len(self._points) > 2 and at - self._points[1][0] >= _WINDOW_S:  # noqa: PLR2004
-            self._points.popleft()
-
-    def reset(self) -> None:
-        """It did not go on for a while."""
-        self._points.clear()
-
-    @property
-    def per_second(self) -> float:
-        """Units a second; 0 if that is not known."""
-        if not self._points:
-            return 0.0
-        (start, first), (now, last) = self._points[0], self._points[-1]
-        return (last - first) / (now - start) if now - start >= _SHORTEST_S else 0.0
-
-    def left_s(self, progress: JobProgress) -> float | None:
-        """Seconds that it will still take; None if that is not known."""
-        rate = self.per_second
-        if rate <= 0 or progress.done >= progress.total:
-            return None
-        return (progress.total - progress.done) / rate
 
 
 class JobShow:
@@ -105,7 +63,10 @@ class JobShow:
         """Nothing is shown yet."""
         self._title = f"{clean_label(tool)} at {clean_label(node)}"
         self._short = short_job(job)
+        self._node = clean_label(node)
         self._asked = ""
+        self._ours = True
+        self._away = ""
         self._command = command
         self._console = console
         self._pace = Pace()
@@ -115,9 +76,16 @@ class JobShow:
         self._note = ""
         self._lined_at = 0.0
 
-    def show(self, event: JobEvent) -> None:
-        """One event."""
+    def show(self, event: JobEvent, *, ours: bool = True) -> None:
+        """One event.
+
+        Args:
+            event: the event.
+            ours: whether a question, if there is one, is for this phone's person.
+        """
         changed = event.state is not self._state
+        self._ours = ours
+        self._away = ""
         self._state = event.state
         self._asked = event.approval_id or ""
         if event.state is not JobState.RUNNING:
@@ -135,6 +103,18 @@ class JobShow:
             self._lined_at = event.at
             aside(self._line())
 
+    def away(self, why: str) -> None:
+        """Nothing more is heard of it just now, for this reason; the next event ends that."""
+        why = clean_label(why, _NOTE_CHARS, fallback="")
+        if why == self._away:
+            return
+        self._away = why
+        self._pace.reset()
+        if self._console.is_terminal:
+            self._draw()
+        elif why:
+            aside(f"{self._title}: {self._unheard()}")
+
     def hide(self) -> None:
         """Take the bar away, so that something else can be printed; the next event brings it."""
         live, self._live = self._live, None
@@ -144,6 +124,8 @@ class JobShow:
     @property
     def question(self) -> str:
         """What a person has to do before it goes on; empty if nothing."""
+        if self._state is JobState.WAITING_APPROVAL and not self._ours:
+            return f"only an owner of {self._node} can answer"
         if self._state is JobState.WAITING_APPROVAL:
             words = (
                 f"jobs approve {short_question(self._asked)}" if self._asked else "jobs approvals"
@@ -168,6 +150,8 @@ class JobShow:
     def picture(self, width: int) -> RenderableType:
         """What a terminal of this many columns shows."""
         roomy = width >= _ROOMY
+        if self._away:
+            return Group(self._title_line(""), Text(printable(self._unheard())))
         said = self._note if self._state is JobState.RUNNING else self._words()
         lines: list[RenderableType] = [self._title_line(said if roomy else "")]
         if said and not roomy:
@@ -190,6 +174,9 @@ class JobShow:
             return Group(*lines, grid)
         grid.add_row(bar)
         return Group(*lines, grid, numbers)
+
+    def _unheard(self) -> str:
+        return f"{self._away}; what happens there is shown as soon as it can be heard of again"
 
     def _title_line(self, more: str) -> Text:
         line = Text(no_wrap=True, overflow="ellipsis")

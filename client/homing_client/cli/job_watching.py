@@ -21,7 +21,8 @@ from homing_core.labels import clean_label
 from homing_client.attach import attached_channel
 from homing_client.cli.console import aside, printable
 from homing_client.cli.job_progress import JobShow
-from homing_client.cli.jobs_view import job_object
+from homing_client.cli.job_silence import or_silence
+from homing_client.cli.jobs_view import error_object, job_object, result_object, show_result
 from homing_client.cli.json_report import progress_object
 from homing_client.rpc.phone_calls import ResidentGoneError
 from homing_client.rpc.phone_jobs_calls import PhoneJobsCalls
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from homing_client.cli.options import Setup
     from homing_client.jobs.ports import PhoneJob
 
+_SILENCE_S = 2.0
+"""After so long without an event it is looked why."""
 _TRIES = 3
 """Times that the resident process may go away meanwhile; it is started again."""
 _MOST_REASON = 300
@@ -65,10 +68,12 @@ class Watch:
         setup: how to reach the resident process.
         text: the beginning of the job's id.
         as_json: print an object for each event instead of a bar.
+        result: print what came of it, too.
     """
 
-    def __init__(self, setup: Setup, text: str, *, as_json: bool) -> None:
+    def __init__(self, setup: Setup, text: str, *, as_json: bool, result: bool = False) -> None:
         """Nothing is shown yet."""
+        self._result = result
         self._setup = setup
         self._text = text
         self._as_json = as_json
@@ -76,6 +81,7 @@ class Watch:
         self._state: JobState | None = None
         self._job: PhoneJob | None = None
         self._show: JobShow | None = None
+        self._why = ""
 
     async def run(self) -> int:
         """Watch to the end; gives the exit status: 0 done, 1 failed or cancelled, 3 refused.
@@ -113,12 +119,16 @@ class Watch:
         )
         if not self._after and not job.submitted and not self._as_json:
             self._show.show(_first(job))
-        async with contextlib.aclosing(calls.watch(job.id, self._after)) as events:
+        events = or_silence(calls.watch(job.id, self._after), _SILENCE_S)
+        async with contextlib.aclosing(events):
             async for event in events:
+                if event is None:
+                    self._silent(named_job(await calls.list(refresh=False), job.id))
+                    continue
                 self._after, self._state = event.seq, event.state
                 unknown = event.state is JobState.UNKNOWN_EFFECT and event.seq >= job.last_seq
                 if self._as_json or not unknown:
-                    self._say(job, event)
+                    self._say(job, event, ours=await _ours(calls, event))
                 if unknown:  # it goes on when a person has said what they know
                     break
         job = named_job(await calls.list(refresh=True), job.id)
@@ -126,13 +136,33 @@ class Watch:
             job = replace(job, state=self._state)
         if job.state is JobState.FAILED:
             job = await _with_reason(calls, job)
-        return self._end(job)
+        status = self._end(job)
+        if job.state is JobState.SUCCEEDED and self._result:
+            await self._print_result(calls, job)
+        return status
 
-    def _say(self, job: PhoneJob, event: JobEvent) -> None:
+    def _silent(self, job: PhoneJob) -> None:
+        """Nothing came for a while, which the resident process may know a reason for."""
+        why = str(job.error) if job.error else ""
+        if self._as_json and why not in {"", self._why}:
+            print_json(
+                {
+                    "event": "away",
+                    "job": job.id,
+                    "node": job.node_name,
+                    "error": error_object(job.error) if job.error else None,
+                }
+            )
+        elif not self._as_json and self._show is not None:
+            self._show.away(job.error.what if job.error else "")
+        self._why = why
+
+    def _say(self, job: PhoneJob, event: JobEvent, *, ours: bool) -> None:
+        self._why = ""
         if self._as_json:
             print_json(progress_object(job.id, job.node_name, event, None))
         elif self._show is not None:
-            self._show.show(event)
+            self._show.show(event, ours=ours)
 
     def _end(self, job: PhoneJob) -> int:
         if self._show is not None:
@@ -145,17 +175,41 @@ class Watch:
             return job.error.exit_status
         return _EXIT.get(job.state, 1)
 
+    async def _print_result(self, calls: PhoneJobsCalls, job: PhoneJob) -> None:
+        """Its text, as `homing jobs result` prints it, where it can be had at once."""
+        try:
+            found = await calls.result(job.id)
+        except HomingError as error:
+            if not self._as_json:
+                aside(str(error))
+            return
+        if self._as_json:
+            print_json(result_object(found, None))
+        else:
+            show_result(job, found, self._setup.command, hint=True)
+
     def _last_line(self, job: PhoneJob) -> str:
         number, command = short_job(job.id), self._setup.command
         line = f"{job.tool.name} at {job.node_name}: {STATE_WORDS[job.state]}"
         why = job.error.what if job.error else job.note
         match job.state:
+            case JobState.SUCCEEDED if self._result:
+                return printable(f"{line}.")
             case JobState.SUCCEEDED:
                 return printable(f"{line}. The result: {command(f'jobs result {number}')}")
             case JobState.UNKNOWN_EFFECT:
                 return printable(f"{line} Say what you know: {command(f'jobs settle {number}')}")
             case _:
                 return printable(f"{line}{f': {why}' if why else ''}")
+
+
+async def _ours(calls: PhoneJobsCalls, event: JobEvent) -> bool:
+    """Whether this phone's person can answer what an event asks; yes, if that is not known."""
+    if event.state is not JobState.WAITING_APPROVAL or event.approval_id is None:
+        return True
+    with contextlib.suppress(HomingError):
+        return any(one.approval.id == event.approval_id for one in await calls.waiting())
+    return True
 
 
 async def _with_reason(calls: PhoneJobsCalls, job: PhoneJob) -> PhoneJob:
@@ -172,5 +226,5 @@ async def _with_reason(calls: PhoneJobsCalls, job: PhoneJob) -> PhoneJob:
 
 def _first(job: PhoneJob) -> JobEvent:
     """What is known before its node has said anything."""
-    why = job.error.what if job.error else f"not yet handed in at {job.node_name}"
+    why = job.error.what if job.error else f"not yet with {job.node_name}"
     return JobEvent(1, job.asked_at, job.state, note=why)

@@ -110,12 +110,19 @@ def watch(
     return watched(setup, job, as_json=as_json)
 
 
-def watched(setup: Setup, job: str, *, as_json: bool) -> int:
-    """Watch a job; gives the exit status."""
+def watched(setup: Setup, job: str, *, as_json: bool, result: bool = False) -> int:
+    """Watch a job; gives the exit status.
+
+    Args:
+        setup: how to reach the resident process.
+        job: its id, or enough of its start.
+        as_json: print objects.
+        result: print what came of it, too.
+    """
     from homing_client.cli.job_watching import Watch  # noqa: PLC0415  # keep help quick
 
     setup.load()
-    one = Watch(setup, job, as_json=as_json)
+    one = Watch(setup, job, as_json=as_json, result=result)
     try:
         return asyncio.run(one.run())
     except KeyboardInterrupt:
@@ -164,16 +171,21 @@ async def _list(setup: Setup, *, check: bool, as_json: bool) -> None:
 
 async def _asked(
     calls: PhoneJobsCalls, found: Sequence[PhoneJob], *, quick: bool
-) -> dict[JobId, ApprovalId]:
-    """Jobs whose questions this phone's person can answer, and those questions."""
+) -> dict[JobId, ApprovalId] | None:
+    """Jobs whose questions this phone's person can answer, and those questions.
+
+    None if that is not known.
+    """
     from homing_core.errors import HomingError  # noqa: PLC0415  # keep help quick
     from homing_core.jobs import JobState  # noqa: PLC0415  # as above
 
-    if quick or not any(job.state is JobState.WAITING_APPROVAL for job in found):
+    if quick:
+        return None
+    if not any(job.state is JobState.WAITING_APPROVAL for job in found):
         return {}
     with contextlib.suppress(HomingError):  # the list is worth showing without it
         return {one.approval.job_id: one.approval.id for one in await calls.waiting()}
-    return {}
+    return None
 
 
 async def _cancel(setup: Setup, text: str, *, as_json: bool) -> None:

@@ -48,7 +48,7 @@ def result(  # noqa: PLR0913  # each is an option of the command
 ) -> int:
     """Print what came of a job; its files go where you say, and nowhere else.
 
-    Exit status: 0, or 1 if the job failed or has not ended.
+    Exit status: 0, 1 if the job failed or has not ended, 3 if it was refused.
     """
     setup = Setup(data_dir, config).or_else(context.obj)
     return asyncio.run(_result(setup, job, to, replace=replace, as_json=as_json))

@@ -61,7 +61,9 @@ def start(  # noqa: PLR0913  # each is an option of the command
     allow: Annotated[
         bool, typer.Option("--allow", help="Let it change things without asking here.")
     ] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Watch it to its end.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Watch it to its end, and print the result.")
+    ] = False,
     sensitivity: Annotated[
         str | None,
         typer.Option(
@@ -103,7 +105,7 @@ def start(  # noqa: PLR0913  # each is an option of the command
     )
     job = asyncio.run(_start(setup, wanted))
     _say(setup, job, as_json=as_json, watch=watch)
-    return watched(setup, job.id, as_json=as_json) if watch else 0
+    return watched(setup, job.id, as_json=as_json, result=True) if watch else 0
 
 
 @dataclass(frozen=True, slots=True)

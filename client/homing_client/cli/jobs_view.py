@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from homing_agent.runtime.job_words import (
     STATE_WORDS,
     count_text,
     percent,
+    plain_number,
     short_job,
     short_question,
     size_text,
 )
 from homing_agent.runtime.moments import moment
 from homing_core.jobs import JobState
+from homing_core.labels import clean_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
+    from homing_core.canonical import JsonObject
     from homing_core.errors import HomingError
     from homing_core.ids import ApprovalId, JobId
     from homing_core.jobs import JobProgress, JobResult
@@ -31,18 +35,40 @@ _ROOMY = 100
 _BETWEEN = 5
 """Columns that indent and separator take."""
 _YOURS = "waits for your word"
+_MOST_ASKED = 40
+"""Characters of what a job was asked, in a list."""
 
 
-def state_text(job: PhoneJob, asked: Collection[JobId] = frozenset()) -> str:
-    """Where it stands, for a person; `asked` are the jobs whose questions are this person's."""
+def state_text(job: PhoneJob, asked: Collection[JobId] | None = None) -> str:
+    """Where it stands, for a person.
+
+    Args:
+        job: the job.
+        asked: jobs whose questions this person can answer; None if that is not known.
+    """
     if not job.submitted and not job.state.final:
-        return f"not yet handed in at {job.node_name}"
-    if job.state is JobState.WAITING_APPROVAL and job.id in asked:
-        return _YOURS
+        return f"not yet with {job.node_name}"
+    silent = asked is None or job.error is not None
+    if job.state is JobState.WAITING_APPROVAL and not silent:
+        return _YOURS if job.id in (asked or ()) else others_word(job.node_name)
     words = STATE_WORDS[job.state]
     if job.state is JobState.SUCCEEDED and not job.delivered:
         return f"{words}, result still at {job.node_name}"
     return words
+
+
+def others_word(node_name: str) -> str:
+    """What a job waits for whose question only an owner of its node can answer."""
+    return f"waits for the word of an owner of {node_name}"
+
+
+def asked_text(arguments: JsonObject) -> str:
+    """What a job was asked to do, in one short line."""
+    said = (
+        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in arguments.items()
+    )
+    return clean_label(", ".join(said), _MOST_ASKED, fallback="")
 
 
 def far_text(progress: JobProgress | None) -> str:
@@ -54,7 +80,9 @@ def far_text(progress: JobProgress | None) -> str:
 
 
 def show_jobs(
-    jobs: Sequence[PhoneJob], asked: Mapping[JobId, ApprovalId], command: Callable[[str], str]
+    jobs: Sequence[PhoneJob],
+    asked: Mapping[JobId, ApprovalId] | None,
+    command: Callable[[str], str],
 ) -> None:
     """A table where there is room for one; on a phone's narrow screen a few lines for each."""
     from rich.padding import Padding  # noqa: PLC0415  # keep help quick
@@ -67,6 +95,7 @@ def show_jobs(
         (
             short_job(job.id),
             printable(job.tool.name),
+            asked_text(job.arguments),
             printable(job.node_name),
             printable(state_text(job, asked)),
             printable(far_text(job.progress) if not job.state.final else ""),
@@ -77,20 +106,22 @@ def show_jobs(
     ]
     if out.width >= _ROOMY:
         table = Table(box=None, pad_edge=False)
-        for title in ("Job", "Tool", "At", "State", "How far", "Asked", "Note"):
+        for title in ("Job", "Tool", "With", "At", "State", "How far", "Asked", "Note"):
             table.add_column(title, overflow="fold")
         for cells in rows:
             table.add_row(*map(Text, cells))
         out.print(table)
     else:
-        for number, tool, node, state, far, when, why in rows:
+        for number, tool, words, node, state, far, when, why in rows:
             out.print(Text(f"{number} {tool} at {node}", style="bold"))
+            if words:
+                out.print(Padding.indent(Text(words, no_wrap=True, overflow="ellipsis"), 2))
             now, then = f"{state}, {far}" if far else state, f"asked {when}"
             fits = len(now) + len(then) + _BETWEEN <= out.width
             for line in (f"{now} · {then}", why) if fits else (now, why, then):
                 if line:
                     out.print(Padding.indent(Text(line), 2))
-    for hint in next_steps(jobs, asked, command):
+    for hint in next_steps(jobs, asked or {}, command):
         aside(hint)
 
 
@@ -174,8 +205,8 @@ def job_object(job: PhoneJob, event: str = "job") -> dict[str, Any]:
         "state": job.state.value,
         "seq": job.last_seq,
         "progress": {
-            "done": far.done,
-            "total": far.total or None,
+            "done": plain_number(far.done),
+            "total": plain_number(far.total) or None,
             "unit": far.unit,
             "note": far.note,
         }

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.ports import JobAsked
+from homing_agent.runtime.job_words import short_job
 from homing_core.approvals import ApprovalStatement
 from homing_core.errors import (
     ConflictError,
@@ -216,7 +217,7 @@ class JobDesk:
         with contextlib.suppress(IntegrityError):  # a damaged entry is what one wants to be rid of
             if not self._book.get(found).state.final:
                 msg = "this job has not ended"
-                raise ConflictError(msg, f"End it first: homing jobs cancel {found}")
+                raise ConflictError(msg, f"End it first: homing jobs cancel {short_job(found)}")
         await self._keeper.leave(found)
         self._book.forget(found)
         await asyncio.to_thread(self._folder.forget, found)

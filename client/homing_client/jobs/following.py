@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from homing_agent.runtime.job_words import short_job
 from homing_core.errors import HomingError, NotFoundError, UnavailableError
 from homing_core.jobs import JobState
 
@@ -89,7 +90,7 @@ class Following:
                 raise error
             if not patient and not entry.state.final:
                 msg = f"{entry.asked.tool.name} has not ended"
-                raise UnavailableError(msg, f"Follow it with: homing jobs watch {job}")
+                raise UnavailableError(msg, f"Follow it with: homing jobs watch {short_job(job)}")
             return None
 
         entry = await self._keeper.news.until(look)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from homing_core.errors import HomingError
+from homing_core.errors import (
+    HomingError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UnpairedError,
+)
 from homing_core.generation import Failed
 from homing_core.jobs import JobSpec
 
@@ -47,10 +53,17 @@ async def hand_in(node: JobNode, entry: JobEntry, book: JobBook, clock: Clock) -
 
 
 async def _has_it_all_the_same(node: JobNode, entry: JobEntry) -> Told | None:
-    """A node that refuses now may have taken the job before its first answer was lost."""
+    """A node that refuses, or fails, now may have taken the job before that.
+
+    Raises:
+        UnavailableError: whether it has the job is not known.
+    """
     try:
         return await node.status(entry.id)
+    except (NotFoundError, RefusedError, UnpairedError):
+        return None
     except HomingError as error:
         if passing(error):
             raise
-        return None
+        msg = f"{entry.node_name} does not say whether it has the job"
+        raise UnavailableError(msg, "It is asked again.") from error

@@ -17,6 +17,7 @@ from homing_core.errors import (
     ConflictError,
     HomingError,
     IntegrityError,
+    InternalError,
     InvalidDataError,
     NotFoundError,
     OverloadedError,
@@ -253,6 +254,37 @@ async def test_a_refusal_that_comes_after_the_job_was_taken_does_not_lose_it(
         node.succeed(job)
         assert (await phone.settled(job)).result is not None
     assert node.runs == [job]
+
+
+async def test_a_node_that_fails_at_a_hand_in_is_asked_before_anything_is_called_failed(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = world.node()
+    takes, says = node.submit, node.status
+    troubles = iter(("submit", "status"))
+    trouble = InternalError("something went wrong here", "")
+
+    async def fails(*args: object) -> object:
+        await takes(*args)  # type: ignore[arg-type]  # handed on as it came
+        raise trouble
+
+    async def tells(job: JobId) -> object:
+        if next(troubles, ""):
+            raise trouble
+        return await says(job)
+
+    monkeypatch.setattr("homing_client.jobs.pauses.PAUSES_S", (0.01,))
+    monkeypatch.setattr(node, "submit", fails)
+    monkeypatch.setattr(node, "status", tells)
+    async with world.process() as phone:
+        job = await phone.start()
+        assert job.state is JobState.QUEUED
+        assert "whether it has the job" in str(job.error)
+        async with asyncio.timeout(WAIT_S):
+            await phone.parts.keeper.news.until(
+                lambda: True if phone.parts.book.get(job.id).submitted else None
+            )
+    assert node.runs == [job.id]
 
 
 async def test_a_busy_node_gets_it_later(world: JobWorld) -> None:
