@@ -62,12 +62,7 @@ def translated(error: Exception, path: Path | None) -> HomingError:
     """
     cause = error.orig if isinstance(error, exc.DBAPIError) else error
     if isinstance(cause, sqlite3.Error):
-        # Python sets the code only where SQLite itself failed; the low byte is the kind.
-        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
-        if (why := _SQLITE.get(code)) is None:
-            return damaged()
-        hint = "Free some space" if code == sqlite3.SQLITE_FULL else "Try again"
-        return UnavailableError(f"cannot use {_name(path)} now: {why}", f"{hint}.")
+        return _of_sqlite(cause, path)
     state = getattr(cause, "sqlstate", None) or ""
     if state in {"XX001", "XX002"}:
         return damaged()
@@ -80,3 +75,15 @@ def translated(error: Exception, path: Path | None) -> HomingError:
     why = _POSTGRES.get(state[:2], "it does not answer")
     msg = f"cannot use the jobs' Postgres database now: {why}"
     return UnavailableError(msg, "Check the server and the URL in the configuration.")
+
+
+def _of_sqlite(cause: sqlite3.Error, path: Path | None) -> HomingError:
+    # Python sets the code only where SQLite itself failed; the low byte is the kind.
+    code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
+    if code == sqlite3.SQLITE_ERROR:  # no such table or column
+        msg = f"{_name(path)} has other tables than this version of Homing"
+        return IntegrityError(msg, "Restore it from a backup, or move it away.")
+    if (why := _SQLITE.get(code)) is None:
+        return damaged()
+    hint = "Free some space" if code == sqlite3.SQLITE_FULL else "Try again"
+    return UnavailableError(f"cannot use {_name(path)} now: {why}", f"{hint}.")

@@ -14,7 +14,9 @@ from homing_core.errors import InvalidDataError
 
 from homing_node.jobs.sql_errors import damaged
 
-VERSION: Final = 1
+VERSION: Final = 2
+_ADDED: Final = (("homing_job_questions", "spent", "BOOLEAN NOT NULL DEFAULT FALSE"),)
+"""Columns that the first databases lack, as SQLite and Postgres both write them."""
 SQLITE_KEY_PADDING: Final = 4200
 """Zero bytes before a key in SQLite, more than a page of 4096 takes.
 
@@ -175,4 +177,15 @@ def prepare(connection: sa.Connection) -> None:
     if version > VERSION:
         msg = "the record of jobs was written by a newer Homing"
         raise InvalidDataError(msg, "Update Homing.")
-    BURIED.create(connection, checkfirst=True)  # the first databases have none
+    if version < VERSION:
+        _bring_up(connection)
+
+
+def _bring_up(connection: sa.Connection) -> None:
+    """Add what later versions have; what is there already, as after a kill, stays."""
+    METADATA.create_all(connection)
+    inspector = sa.inspect(connection)
+    for table, column, kind in _ADDED:
+        if column not in {one["name"] for one in inspector.get_columns(table)}:
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+    connection.execute(sa.insert(SCHEMA).values(version=VERSION))

@@ -46,15 +46,17 @@ BOUND_S = 120
 
 
 class Desk:
-    """A folder, its tools, and a model."""
+    """A folder, its tools, and a model; more folders, where they are named."""
 
-    def __init__(self, base: Path, engine: Engine | None = None) -> None:
+    def __init__(self, base: Path, engine: Engine | None = None, *more: Path) -> None:
         self.folder = base / "Documents"
         self.folder.mkdir(exist_ok=True)
         self.out = base / "out"
         self.out.mkdir(exist_ok=True)
         self.reader = FakeReader()
-        self.library = Library(base / "documents.db", Roots.of([self.folder]), reader=self.reader)
+        self.library = Library(
+            base / "documents.db", Roots.of([self.folder, *more]), reader=self.reader
+        )
         self.tools = Registry(document_tools(self.library))
         self.engine = engine
         self.notebook = MemoryNotebook()
@@ -164,6 +166,19 @@ async def test_what_the_operator_did_not_open_is_refused_with_the_names_of_what_
     with pytest.raises(NotFoundError):
         await desk.call(tool, folder="elsewhere", **arguments)
     assert desk.reader.read_kinds == []
+    await desk.library.close()
+
+
+async def test_a_folder_that_is_not_there_does_not_keep_the_others_from_being_read(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path, None, tmp_path / "Docments")
+    desk.write(garden="Tomatoes want sun.")
+    output = await desk.call("index_documents")
+    assert "Documents: 1 documents" in output.content
+    assert "Docments" in output.content
+    with pytest.raises(NotFoundError):
+        await desk.call("index_documents", folder="Docments")
     await desk.library.close()
 
 

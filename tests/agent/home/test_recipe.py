@@ -270,13 +270,29 @@ async def test_what_is_not_there_is_said_and_is_no_crash(tmp_path: Path) -> None
         await run(recipe("", command=(str(broken),)), {})
 
 
-async def test_links_and_folders_are_no_result(tmp_path: Path) -> None:
+async def test_links_are_no_result(tmp_path: Path) -> None:
     script = (
         "import os, sys; os.chdir(sys.argv[1]); os.symlink('/etc/passwd', 'link');"
-        "os.mkdir('deep'); open('fine', 'w').write('x')"
+        "os.symlink('/etc', 'deep'); open('fine', 'w').write('x')"
     )
     output = await run(recipe(script, "{out_folder}"), {}, tmp_path)
     assert [file.name for file in output.files] == ["fine"]
+    assert "1 more files were left out" in output.content
+
+
+async def test_files_in_folders_come_with_the_folders_in_their_names(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; os.chdir(sys.argv[1]); os.makedirs('pages/one')\n"
+        "for name in ('top.txt', 'pages/a.txt', 'pages/one/a.txt', 'pages-a.txt'):"
+        " open(name, 'w').write(name)"
+    )
+    output = await run(recipe(script, "{out_folder}"), {}, tmp_path)
+    assert {file.name: file.path.read_text() for file in output.files} == {
+        "top.txt": "top.txt",
+        "pages-a.txt": "pages-a.txt",
+        "pages-a 2.txt": "pages/a.txt",
+        "pages-one-a.txt": "pages/one/a.txt",
+    }
 
 
 async def test_the_model_is_told_what_values_there_are(tmp_path: Path) -> None:

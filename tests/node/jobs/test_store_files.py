@@ -137,9 +137,35 @@ def test_jobs_are_there_after_a_restart(path: Path) -> None:
 def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
     SqlJobStore(path).close()
     with contextlib.closing(sqlite3.connect(path)) as file, file:
-        file.execute("UPDATE homing_jobs_schema SET version = 2")
+        file.execute("UPDATE homing_jobs_schema SET version = 1000")
     with pytest.raises(InvalidDataError, match="newer Homing"):
         SqlJobStore(path)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_file_of_the_first_version_is_brought_up_to_date(path: Path, *, killed: bool) -> None:
+    with contextlib.closing(SqlJobStore(path)) as store:
+        row = running(store)
+        asked = question(row.key)
+        store.ask(row.fence, asked, entry(JobState.WAITING_APPROVAL))
+        row = store.get(row.key)
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM homing_jobs_schema")
+        file.execute("INSERT INTO homing_jobs_schema VALUES (1)")
+        if not killed:  # in the middle of bringing it up to date
+            file.execute("ALTER TABLE homing_job_questions DROP COLUMN spent")
+    for _ in range(2):
+        with contextlib.closing(SqlJobStore(path)) as store:
+            assert store.get(row.key) == row
+            assert store.questions() == (asked,)
+
+
+def test_a_file_with_other_tables_is_not_called_damaged(path: Path) -> None:
+    with contextlib.closing(SqlJobStore(path)) as store:
+        with contextlib.closing(sqlite3.connect(path)) as file, file:
+            file.execute("ALTER TABLE homing_jobs RENAME COLUMN device TO phone")
+        with pytest.raises(IntegrityError, match=f"{JOBS_FILE} has other tables"):
+            put(store)
 
 
 @pytest.mark.parametrize("broken", ["text", "cut", "middle", "row", "table"])
@@ -163,7 +189,7 @@ def test_a_damaged_file_is_said_to_be_and_is_not_touched(path: Path, broken: str
         )
     before = path.read_bytes()
     with (
-        pytest.raises(IntegrityError, match="damaged") as caught,
+        pytest.raises(IntegrityError, match=r"damaged|has other tables") as caught,
         contextlib.closing(SqlJobStore(path, busy_s=0.1)) as store,
     ):
         store.get(row.key)

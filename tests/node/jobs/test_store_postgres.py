@@ -51,7 +51,7 @@ def test_what_is_not_our_database(postgres: PostgresServer) -> None:
     newer, other = postgres.new_database(), postgres.new_database()
     SqlJobStore(newer).close()
     with postgres.connect(newer) as connection:
-        connection.execute("UPDATE homing_jobs_schema SET version = 2")
+        connection.execute("UPDATE homing_jobs_schema SET version = 1000")
     with pytest.raises(InvalidDataError, match="newer Homing"):
         SqlJobStore(newer)
     with contextlib.closing(SqlJobStore(other)) as store:

@@ -8,6 +8,7 @@ from homing_agent.tools.base import Builtin
 
 if TYPE_CHECKING:
     from homing_core.canonical import JsonObject
+    from homing_core.errors import HomingError
 
     from homing_agent.documents.library import Library, Refreshed
     from homing_agent.documents.roots import Place
@@ -45,6 +46,11 @@ class DocumentTool(Builtin):
             NotFoundError: there is none.
         """
         return (self.library.roots.find(folder),) if folder else self.library.roots.all()
+
+
+def sentence(error: HomingError) -> str:
+    """What is wrong, as a sentence among others."""
+    return f"{error.what[:1].upper()}{error.what[1:]}."
 
 
 def shortfalls(refreshed: Refreshed) -> list[str]:

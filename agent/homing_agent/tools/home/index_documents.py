@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from homing_core.errors import NotFoundError
 from homing_core.provenance import Trust
 from homing_core.tools import EffectClass, Place, ToolSpec
 
@@ -16,6 +17,7 @@ from homing_agent.tools.home.documents import (
     MOST_FOLDER,
     SERVER,
     DocumentTool,
+    sentence,
     shortfalls,
 )
 
@@ -53,10 +55,18 @@ class IndexDocuments(DocumentTool):
         folder = optional_text(arguments, "folder", most=MOST_FOLDER)
         places = self.places(folder)
         parts: list[str] = []
+        missing: NotFoundError | None = None
         for place in places:
-            refreshed = await self.library.refresh(place, context.report)
+            try:
+                refreshed = await self.library.refresh(place, context.report)
+            except NotFoundError as error:  # of several, one disk may be out
+                missing = error
+                parts.append(sentence(error))
+                continue
             files = await self.library.files(place)
             parts.append("\n".join([*_listed(place, files), *shortfalls(refreshed)]))
+        if missing is not None and len(parts) == 1:
+            raise missing
         text = "\n\n".join(parts)
         return ToolOutput(text, text, source=", ".join(place.shown for place in places))
 

@@ -40,6 +40,7 @@ SERVER: Final = "recipe"
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _PART: Final = "it may have done part of its work"
 _MOST_FILES: Final = 64
+_MOST_SEEN: Final = 10_000
 _NOTE: Final = 120
 _PERCENT: Final = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,6})?)\s?%")
 _X_OF_Y: Final = re.compile(r"(?<![\d./])(\d{1,12})\s?(?:/|of)\s?(\d{1,12})(?![\d./])")
@@ -187,17 +188,27 @@ def _teller(report: Callable[[JobProgress], None]) -> Callable[[str], None]:
 def _files(folder: Path | None) -> tuple[tuple[OutputFile, ...], int]:
     """Plain files that the program has left for the result, and how many others there are.
 
-    Links and folders are not taken.
+    A file in a folder of its own gets that in its name, `a/b.txt` as `a-b.txt`, for a result holds
+    names only. Links, pipes and the like are not taken.
     """
     if folder is None:
         return (), 0
-    found = sorted(one for one in folder.iterdir() if one.is_file() and not one.is_symlink())
-    taken = found[:_MOST_FILES]
+    found: list[Path] = []
+    left = 0
+    for at, _, names in os.walk(folder):  # which follows no links
+        for path in (Path(at, name) for name in names):
+            plain = not path.is_symlink() and path.is_file() and len(found) < _MOST_SEEN
+            if plain:
+                found.append(path)
+            else:
+                left += 1
+    taken = sorted(found, key=lambda path: (len(path.parts), path))[:_MOST_FILES]
+    within = ("-".join(path.relative_to(folder).parts) for path in taken)
     files = tuple(
         OutputFile(path, name, mimetypes.guess_type(name)[0] or "")
-        for path, name in zip(taken, plain_names(one.name for one in taken), strict=True)
+        for path, name in zip(taken, plain_names(within), strict=True)
     )
-    return files, len(found) - len(taken)
+    return files, left + len(found) - len(taken)
 
 
 def _schema(parameters: Mapping[str, Parameter]) -> JsonObject:

@@ -15,6 +15,7 @@ from homing_agent.tools.home.documents import (
     MOST_FOLDER,
     SERVER,
     DocumentTool,
+    sentence,
     shortfalls,
 )
 
@@ -85,7 +86,7 @@ class SearchDocuments(DocumentTool):
             except NotFoundError as error:
                 if folder:
                     raise
-                said.append(f"{error.what[:1].upper()}{error.what[1:]}.")
+                said.append(sentence(error))
                 continue
             said += shortfalls(refreshed)
         hits = await self.library.search(places, query, max(1, min(most, _MOST)))
