@@ -167,10 +167,16 @@ def _size_problem(schema: JsonObject, value: JsonValue, where: str) -> str:
     else:
         return ""
     if low in schema and size < cast("float", schema[low]):
-        return f"{where} must be at least {schema[low]}{unit}"
+        return f"{where} must be at least {_bound(schema[low], unit)}"
     if high in schema and size > cast("float", schema[high]):
-        return f"{where} must be at most {schema[high]}{unit}"
+        return f"{where} must be at most {_bound(schema[high], unit)}"
     return ""
+
+
+def _bound(value: JsonValue, unit: str) -> str:
+    """A bound for a person: `600`, not `600.0`; `1 character`."""
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return f"{whole}{unit[:-1] if unit and whole == 1 else unit}"
 
 
 def _inner_problem(schema: JsonObject, value: JsonValue, where: str, depth: int) -> str:

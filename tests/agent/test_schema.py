@@ -51,7 +51,7 @@ def test_what_fits_passes(arguments: dict[str, JsonValue]) -> None:
     [
         ({}, "'text' is missing"),
         ([], "must be an object"),
-        ({"text": ""}, "at least 1 characters"),
+        ({"text": ""}, "at least 1 character"),
         ({"text": "abcdef"}, "at most 5 characters"),
         ({"text": 5}, "must be a string"),
         ({"text": "a", "count": 0}, "at least 1"),
@@ -63,7 +63,7 @@ def test_what_fits_passes(arguments: dict[str, JsonValue]) -> None:
         ({"text": "a", "state": 1}, "one of"),
         ({"text": "a", "kind": True}, "must be 1"),
         ({"text": "a", "flag": 0}, "must be a boolean"),
-        ({"text": "a", "list": []}, "at least 1 items"),
+        ({"text": "a", "list": []}, "at least 1 item"),
         ({"text": "a", "list": ["x", 1]}, "item 2 of 'list'"),
         ({"text": "a", "list": "x"}, "must be an array"),
         ({"text": "a", "more": {}}, "'x' is missing"),
@@ -120,3 +120,9 @@ def test_any_schema_is_checkable_or_named(
         return
     with contextlib.suppress(InvalidDataError):
         check_arguments(full, arguments)
+
+
+def test_a_bound_is_said_as_a_person_writes_it() -> None:
+    schema = {"type": "object", "properties": {"seconds": {"type": "number", "maximum": 600.0}}}
+    with pytest.raises(InvalidDataError, match=r"at most 600\. "):
+        check_arguments(schema, {"seconds": 601})

@@ -131,6 +131,15 @@ async def test_a_list_says_where_each_stands_and_what_waits_for_a_person(desk: D
     }
 
 
+async def test_an_owner_hears_that_other_devices_wait(desk: Desk) -> None:
+    job = await desk.start("resize", width=8)
+    desk.node.question(job, device_name="Bob's phone")
+    await desk.node.cancel(job)
+    await desk.node.forget(job)
+    done = await desk.rig.run("jobs")
+    assert "Of other devices 1 question waits for your word: homing jobs approvals" in done.err
+
+
 async def test_a_narrow_screen_gets_lines_that_fit(desk: Desk) -> None:
     desk.rig.env["COLUMNS"] = "40"
     job = await desk.start()

@@ -76,6 +76,11 @@ def test_unknown_keys_are_passed_over() -> None:
     assert parse_link(TEXT + "&k=watch") == LINK
 
 
+def test_a_link_that_was_broken_over_lines_is_read() -> None:
+    lines = [TEXT[at : at + 40] for at in range(0, len(TEXT), 40)]
+    assert parse_link("  " + "\r\n  ".join(lines) + "\n") == LINK
+
+
 def test_percent_escapes_are_read() -> None:
     assert parse_link(TEXT.replace(":50123", "%3A50123").replace("[", "%5B")) == LINK
 

@@ -185,9 +185,9 @@ async def test_a_person_says_yes_and_no(desk: Desk) -> None:
     first, second = await desk.job(mum, "3f9a0c"), await desk.job(mum, "81d2e4")
     question, other = desk.ask(mum, first), desk.ask(mum, second)
     (answered,) = await desk.objects("approve", question.id[:12], "--yes")
-    assert (answered["event"], answered["id"]) == ("approved", first.id)
+    assert (answered["event"], answered["job"]) == ("approved", first.id)
     (answered,) = await desk.objects("deny", other.id[5:11])
-    assert (answered["event"], answered["id"]) == ("denied", second.id)
+    assert (answered["event"], answered["job"]) == ("denied", second.id)
     assert desk.jobs.said == [Verdict.ALLOW, Verdict.DENY]
     assert (await desk.command("approvals")).out == "Nothing waits for a person.\n"
     late = await desk.command("approve", other.id, "--yes")
@@ -294,7 +294,7 @@ async def test_against_a_whole_node_a_person_lets_a_guests_call_happen(
         assert question["arguments"] == {"text": "one more line"}
         (use,) = await objects("devices", "usage", guest.identity.device_id)
         assert use["jobs"] == 1
-        await objects("jobs", "approve", question["id"], "--yes")
+        await objects("jobs", "approve", question["approval_id"], "--yes")
         assert (await until(guest, job.id, JobState.SUCCEEDED)).result_bytes > 0
         assert count.lines == ["one more line"]
         (shown,) = await objects("jobs", "show", job.id)

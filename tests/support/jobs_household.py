@@ -116,7 +116,7 @@ class JobsHousehold(Household):
         """Wait until the node's own list has it so; what it says of it."""
         deadline = time.monotonic() + WAIT_S
         while True:
-            (known,) = [one for one in objects(self.node("jobs", "--json")) if one["id"] == job]
+            (known,) = [one for one in objects(self.node("jobs", "--json")) if one["job"] == job]
             if known["state"] == state:
                 return known
             assert time.monotonic() < deadline, known

@@ -132,7 +132,9 @@ def _report_usage(error: typer.TyperException, program: str, given: Sequence[str
     what = clean_label(error.format_message(), _MOST_CHARS).rstrip(".")
     for library, ours in _PLAIN:
         what = library.sub(ours, what)
-    report_error(UsageError(what, f"See: {path} --help"), program, as_json=wants_json(given))
+    what, asks, near = what.partition(". Did you mean ")
+    hint = f"Did you mean {near.rstrip('?')}? See: {path} --help" if asks else f"See: {path} --help"
+    report_error(UsageError(what, hint), program, as_json=wants_json(given))
     return UsageError.exit_status
 
 

@@ -31,6 +31,8 @@ homing jobs start summarise_folder folder=notes --watch
 
 homing jobs approve 3f9a0c
 """
+_OTHERS_S = 1.5
+"""How long to look for what other devices' jobs ask, in seconds: a node may be away."""
 jobs = typer.Typer(rich_markup_mode="rich")
 """Commands about jobs; each module of them adds its own."""
 
@@ -159,7 +161,7 @@ async def _list(setup: Setup, *, check: bool, as_json: bool) -> None:
 
     async with jobs_calls(setup) as calls:
         found = await calls.list(refresh=check)
-        asked = await _asked(calls, found, quick=as_json or not check)
+        asked, others = await _asked(calls, found, quick=as_json or not check)
     if as_json:
         for job in found:
             print_json(job_object(job))
@@ -167,25 +169,31 @@ async def _list(setup: Setup, *, check: bool, as_json: bool) -> None:
         show_jobs(found, asked, setup.command)
     else:
         aside("No jobs. What home can do: homing tools. To start it: homing jobs start TOOL")
+    if others and not as_json:
+        asks = "1 question waits" if others == 1 else f"{others} questions wait"
+        aside(f"Of other devices {asks} for your word: {setup.command('jobs approvals')}")
 
 
 async def _asked(
     calls: PhoneJobsCalls, found: Sequence[PhoneJob], *, quick: bool
-) -> dict[JobId, ApprovalId] | None:
+) -> tuple[dict[JobId, ApprovalId] | None, int]:
     """Jobs whose questions this phone's person can answer, and those questions.
 
-    None if that is not known.
+    Returns:
+        Those of this phone, None if that is not known; and how many of other devices there are.
     """
     from homing_core.errors import HomingError  # noqa: PLC0415  # keep help quick
     from homing_core.jobs import JobState  # noqa: PLC0415  # as above
 
     if quick:
-        return None
-    if not any(job.state is JobState.WAITING_APPROVAL for job in found):
-        return {}
-    with contextlib.suppress(HomingError):  # the list is worth showing without it
-        return {one.approval.job_id: one.approval.id for one in await calls.waiting()}
-    return None
+        return None, 0
+    ours = {job.id for job in found}
+    needed = any(job.state is JobState.WAITING_APPROVAL for job in found)
+    with contextlib.suppress(HomingError, TimeoutError):  # the list is worth showing without it
+        async with asyncio.timeout(None if needed else _OTHERS_S):
+            waiting = {one.approval.job_id: one.approval.id for one in await calls.waiting()}
+        return waiting, len(waiting.keys() - ours)
+    return None, 0
 
 
 async def _cancel(setup: Setup, text: str, *, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from homing_core.errors import (
 )
 from homing_core.ids import JobId
 from homing_core.jobs import JobState
+from homing_core.labels import clean_label
 from homing_crypto.result_form import encode_result
 
 from homing_client.jobs.book_file import BookFile
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from homing_client.jobs.rows import Value
 
 _MIN_PREFIX: Final = 4
+_NOTE_CHARS: Final = 300
 _log = get_logger(__name__)
 
 
@@ -202,8 +204,11 @@ class JobBook:
         self._set(job, cancel_wanted=int(wanted))
 
     def store_result(self, job: JobId, result: JobResult, sha256: str) -> None:
-        """The result is here for good; harmless repeated."""
-        self._set(job, result=encode_result(result), sha256=sha256, fetched=1, failure=None)
+        """The result is here for good; harmless repeated. What failed says why in a list, too."""
+        first = (result.say or result.content).strip().partition("\n")[0] if result.is_error else ""
+        why = clean_label(first, _NOTE_CHARS, fallback="")
+        more = {"note": why} if why else {}
+        self._set(job, result=encode_result(result), sha256=sha256, fetched=1, failure=None, **more)
 
     def note_acked(self, job: JobId) -> None:
         """Its node knows that."""

@@ -105,10 +105,12 @@ def link_id(secret: bytes) -> str:
 def parse_link(text: str) -> PairingLink:
     """Read a link from outside. Unknown keys are passed over, so that later versions may add some.
 
+    So is white space anywhere in it: mail programs and terminals break long lines.
+
     Raises:
         InvalidDataError: it is no pairing link, is damaged, or is of another version.
     """
-    link = text.strip()
+    link = "".join(text.split())
     if len(link) > MAX_LINK or not link.isascii() or not link.startswith(_PREFIX):
         msg = "that is not a pairing link"
         raise InvalidDataError(msg, "It starts with homing://pair? and is shown by homing-node.")

@@ -21,9 +21,12 @@ from homing_agent.runtime.limit_options import (
 from homing_node.cli.options import ConfigFile, DataDir, Json, Setup, quiet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from homing_core.access import Scope
 
     from homing_node.devices.changes import DeviceChange
+    from homing_node.tools_views import ToolsOverview
     from homing_node.values import ChangedView
 
 _EXAMPLES = """
@@ -128,12 +131,15 @@ async def _grant(setup: Setup, device: str, change: DeviceChange, *, as_json: bo
     from homing_agent.runtime.device_words import device_object, limit_object  # noqa: PLC0415  # as above
     from homing_agent.runtime.localsocket import open_local_channel  # noqa: PLC0415  # as above
 
+    from homing_node.cli.console import err, safe  # noqa: PLC0415  # as above
     from homing_node.rpc.device_control import DeviceControlClient  # noqa: PLC0415  # as above
+    from homing_node.rpc.tools_control import ToolsControl  # noqa: PLC0415  # as above
 
     quiet()
     setup.load()
     async with open_local_channel(setup.paths, setup.command("run")) as channel:
         changed = await DeviceControlClient(channel).change(device, change)
+        tools = await ToolsControl(channel).overview() if change_of_tools(change) else None
     if as_json:
         print_json(
             {
@@ -145,6 +151,23 @@ async def _grant(setup: Setup, device: str, change: DeviceChange, *, as_json: bo
         )
     else:
         _show(changed)
+    if tools is not None:
+        for pattern in without_effect(change_of_tools(change), tools):
+            hint = f"See: {setup.command('tools')}"
+            err.print(f"No tool of this node is called like {safe(pattern)} now. {safe(hint)}")
+
+
+def change_of_tools(change: DeviceChange) -> tuple[str, ...]:
+    """The patterns for tools that a change names."""
+    return change.limits.tools or ()
+
+
+def without_effect(patterns: Iterable[str], found: ToolsOverview) -> tuple[str, ...]:
+    """Those that fit no tool, which is perhaps a slip of the hand. Pure."""
+    from homing_core.limits import NOTHING, matches  # noqa: PLC0415  # keep help quick
+
+    names = [f"{view.server}.{view.name}" if view.server else view.name for view in found.tools]
+    return tuple(one for one in patterns if one != NOTHING and not matches((one,), names))
 
 
 def _show(changed: ChangedView) -> None:

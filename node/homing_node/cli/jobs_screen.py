@@ -10,6 +10,7 @@ from homing_agent.runtime.job_words import (
     count_text,
     duration_text,
     percent,
+    plain_number,
     short_job,
     short_question,
 )
@@ -174,7 +175,8 @@ def visible(text: str) -> str:
 def job_object(job: JobView) -> dict[str, Any]:
     """The job as `--json` prints it."""
     return {
-        "id": job.id,
+        "event": "job",
+        "job": job.id,
         "device": {"id": job.account, "name": job.device_name or None},
         "introduced_by": job.peer or None,
         "tool": {"server": job.tool_server, "name": job.tool_name},
@@ -198,8 +200,8 @@ def progress_object(progress: JobProgress | None) -> dict[str, Any] | None:
     if progress is None:
         return None
     return {
-        "done": progress.done,
-        "total": progress.total or None,
+        "done": plain_number(progress.done),
+        "total": plain_number(progress.total) or None,
         "unit": progress.unit or None,
         "note": progress.note or None,
     }
@@ -220,9 +222,10 @@ def event_object(event: JobEvent) -> dict[str, Any]:
 def approval_object(one: PendingApproval) -> dict[str, Any]:
     """A question as `--json` prints it."""
     return {
-        "id": one.id,
+        "event": "approval",
+        "approval_id": one.id,
         "job": one.job_id,
-        "request": one.request_id,
+        "request_id": one.request_id,
         "step": one.step,
         "device": {"id": one.device or None, "name": one.device_name or None},
         "tool": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.padding import Padding
 from rich.table import Table
 
 from homing_node.cli.console import out, safe
@@ -23,28 +24,42 @@ _COLOURS: Final = {
 }
 _STATES: Final = {"ready": "green", "starting": "yellow", "waiting": "red"}
 _SHORT: Final = 200
+_ROOMY: Final = 72
+"""Columns from which on a table is easier to read than lines."""
 
 
 def show_tools(found: ToolsOverview, allow: str) -> None:
-    """All tools in a table, then what waits for a word."""
+    """All tools, then servers that are starting, then what waits for a word."""
     if not found.tools:
         out.print("This node offers no tools. See docs/tools.md for what there is.")
         return
-    table = Table(box=None, pad_edge=False)
-    for title in ("Tool", "From", "May", "Offered"):
-        table.add_column(title, overflow="fold")
-    for view in found.tools:
-        colour = _COLOURS[view.offer]
-        state = f"[{colour}]{view.offer.value}[/{colour}]"
-        reason = f": {safe(view.reason)}" if view.reason else ""
-        table.add_row(
-            safe(view.name),
-            safe(view.server),
-            view.effect.value.replace("_", " ") if view.effect else "-",
-            f"{state}{reason}",
-        )
-    out.print(table)
+    rows = [_row(view) for view in found.tools]
+    if out.width < _ROOMY:
+        for name, source, effect, offer in rows:
+            out.print(f"[bold]{name}[/bold] from {source}")
+            out.print(Padding.indent(f"{effect}; {offer}", 2))
+    else:
+        table = Table(box=None, pad_edge=False)
+        for title in ("Tool", "From", "May", "Offered"):
+            table.add_column(title, overflow="fold")
+        for cells in rows:
+            table.add_row(*cells)
+        out.print(table)
+    for server in found.servers:
+        if server.state == "starting":
+            out.print(f"{safe(server.name)} is starting; what it offers comes once it is ready.")
     _show_waiting(found, allow)
+
+
+def _row(view: ToolView) -> tuple[str, str, str, str]:
+    colour = _COLOURS[view.offer]
+    reason = f": {safe(view.reason)}" if view.reason else ""
+    return (
+        safe(view.name),
+        safe(view.server),
+        view.effect.value.replace("_", " ") if view.effect else "-",
+        f"[{colour}]{view.offer.value}[/{colour}]{reason}",
+    )
 
 
 def show_servers(found: ToolsOverview, allow: str) -> None:

@@ -94,6 +94,14 @@ def test_wrong_usage_is_2_and_one_line(
     assert said.out == ""
 
 
+def test_a_slip_of_the_hand_gets_the_word_that_was_meant(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.run_app(app_raising(None), "prog", ["wrk"]) == 2
+    said = "No such command 'wrk'. Did you mean 'work'? See: prog --help\n"
+    assert capsys.readouterr().err.endswith(said)
+
+
 def test_wrong_usage_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run_app(app_raising(None), "prog", ["work", "--json", "--none"]) == 2
     assert json.loads(capsys.readouterr().out)["code"] == "usage"

@@ -287,6 +287,16 @@ async def test_a_node_that_fails_at_a_hand_in_is_asked_before_anything_is_called
     assert node.runs == [job.id]
 
 
+async def test_a_tool_that_failed_is_listed_with_what_it_said_first(world: JobWorld) -> None:
+    node = world.node()
+    async with world.process() as phone:
+        job = (await phone.start()).id
+        node.succeed(job, "exit status 3\n\nno such file", is_error=True)
+        await phone.settled(job)
+        (listed,) = await phone.parts.desk.list(refresh=False)
+    assert listed.note == "exit status 3"
+
+
 async def test_a_busy_node_gets_it_later(world: JobWorld) -> None:
     node = world.node()
     async with world.process() as phone:
