@@ -17,12 +17,13 @@ from homing_core.tools import Place
 from homing_client.attach import attached, until_gone
 from homing_client.cli.console import aside
 from homing_client.cli.question_desk import QuestionDesk
+from homing_client.cli.silence import or_silence
 from homing_client.cli.waiting import wait_until_ready
 from homing_client.rpc.phone_calls import ResidentGoneError
 from homing_client.rpc.phone_jobs_calls import PhoneJobsCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator, Callable, Generator
 
     from homing_agent.request import AskInput
     from homing_core.ids import ApprovalId, ToolCallId
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from homing_client.rpc.phone_calls import AskStream, PhoneCalls
     from homing_client.sessions import Shown
 
+_SILENCE_S = 3.0
+"""After so long without anything to show, a person is shown that the request goes on."""
+_TICK_S = 0.5
 _TRIES = 3
 """Times that a request is asked when the resident process is killed under it."""
 
@@ -83,7 +87,10 @@ async def _ask(phone: PhoneCalls, request: AskInput, reporter: Reporter) -> Fina
     desk, jobs = QuestionDesk(stream.answer, PhoneJobsCalls(phone.channel)), _Jobs()
     with _on_interrupt(stream, jobs) as pressed:
         try:
-            async with contextlib.aclosing(stream.events()) as events:
+            lively = with_sign_of_life(
+                stream, reporter, lambda: not jobs.running and not desk.is_open
+            )
+            async with contextlib.aclosing(lively) as events:
                 async for event in events:
                     jobs.see(event)
                     asked = _asked_by_job(event) if request.interactive else None
@@ -111,6 +118,20 @@ async def _ask(phone: PhoneCalls, request: AskInput, reporter: Reporter) -> Fina
             await desk.close()
     msg = "the request ended without an answer"
     raise InternalError(msg, "Ask again.")
+
+
+async def with_sign_of_life(
+    stream: AskStream, reporter: Reporter, quiet: Callable[[], bool]
+) -> AsyncGenerator[Shown, None]:
+    """Its events; while none comes, and nothing else is shown, a person sees that it goes on."""
+    silent_s = 0.0
+    async with contextlib.aclosing(or_silence(stream.events(), _TICK_S)) as events:
+        async for event in events:
+            silent_s = 0.0 if event is not None else silent_s + _TICK_S
+            if event is not None:
+                yield event
+            elif silent_s >= _SILENCE_S and quiet():
+                reporter.silent(silent_s)
 
 
 def _asked_by_job(event: Shown) -> ApprovalId | None:

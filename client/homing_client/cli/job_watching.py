@@ -21,9 +21,9 @@ from homing_core.labels import clean_label
 from homing_client.attach import attached_channel
 from homing_client.cli.console import aside, printable
 from homing_client.cli.job_progress import JobShow
-from homing_client.cli.job_silence import or_silence
 from homing_client.cli.jobs_view import error_object, job_object, result_object, show_result
 from homing_client.cli.json_report import progress_object
+from homing_client.cli.silence import or_silence
 from homing_client.rpc.phone_calls import ResidentGoneError
 from homing_client.rpc.phone_jobs_calls import PhoneJobsCalls
 

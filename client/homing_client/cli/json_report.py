@@ -34,6 +34,9 @@ class JsonReporter:
         """Print one object."""
         print_json(event_object(event))
 
+    def silent(self, seconds: float) -> None:
+        """A script needs no sign of life."""
+
     def start_over(self) -> None:
         """Print an object: what came before is void."""
         print_json({"event": "restart"})

@@ -41,6 +41,11 @@ class QuestionDesk:
         self._shown = False
         self._answering = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether an answer is waited for."""
+        return self._task is not None and not self._task.done()
+
     def open(self, question: ConsentQuestion) -> None:
         """Ask a request's question."""
         self._begin(self._ask(question))

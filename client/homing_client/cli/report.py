@@ -28,6 +28,7 @@ from homing_client.cli.console import (
     write_answer,
 )
 from homing_client.cli.request_jobs import RequestJobs, again
+from homing_client.cli.silence import Spinner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,10 @@ class Reporter(Protocol):
 
     def start_over(self) -> None:
         """The resident process was killed; the request is asked again and told from its start."""
+        ...
+
+    def silent(self, seconds: float) -> None:
+        """Nothing has come for so long, but the request goes on."""
         ...
 
     def interrupted(self) -> None:
@@ -103,9 +108,12 @@ class TextReporter:
         self._thinking = False
         self._command = command
         self._jobs = RequestJobs(command)
+        self._place = ""
+        self._spinner = Spinner()
 
     def show(self, event: Shown) -> None:
         """Print one event."""
+        self._spinner.hide()
         if isinstance(event, ToolProgress):
             self._job(event)
             return
@@ -122,7 +130,8 @@ class TextReporter:
             case Note(text):
                 self._line(text)
             case RouteChosen(place, node, reason) if place is not Place.PHONE:
-                self._line(f"→ {PLACES[place]} ({node}): {reason}")
+                self._place = f"{PLACES[place]} ({node})"
+                self._line(f"→ {self._place}: {reason}")
             case ToolFinished(step):
                 self._line(_step_line(step))
             case FinalAnswer():
@@ -132,22 +141,32 @@ class TextReporter:
 
     def start_over(self) -> None:
         """Say so; text that comes again is not printed again."""
+        self._spinner.hide()
         self._jobs.hide()
         self._line("(the resident process was ended; going on with a new one)")
         self._before = self._before or self._told
         self._told = ""
 
+    def silent(self, seconds: float) -> None:
+        """Show that it goes on, where no line of text is open."""
+        if not (self._quiet or self._open_line or self._thinking):
+            who = self._place or PLACES[Place.PHONE]
+            self._spinner.show(f"{who} is working, {seconds:.0f} s; Ctrl-C ends it")
+
     def interrupted(self) -> None:
         """Say so."""
+        self._spinner.hide()
         self._jobs.hide()
         self._line("interrupted; the request was ended")
 
     def pause(self) -> None:
         """Take away what is drawn."""
+        self._spinner.hide()
         self._jobs.hide()
 
     def left(self, job: ToolProgress | None, request: AskInput) -> None:
         """Say how to come back."""
+        self._spinner.hide()
         self._jobs.hide()
         words = f"jobs watch {short_job(job.job_id)}" if job else "jobs"
         where = job.node if job else "home"

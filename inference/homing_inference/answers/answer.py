@@ -62,8 +62,14 @@ class Answer:
         self._signals_from = 0
         self._signals_sent = False
         self._opened: CallOpened | None = None
+        self._in_call = False
         self._named: CallNamed | None = None
         self._calls = 0
+
+    @property
+    def in_call(self) -> bool:
+        """Whether a call has been opened that is not whole, and may still become one."""
+        return self._in_call
 
     @property
     def tokens(self) -> int:
@@ -122,6 +128,7 @@ class Answer:
         for item in parsed:
             match item:
                 case ParsedText():
+                    self._in_call = False
                     events.append(TextDelta(item.text))
                 case ParsedThinking():
                     events.append(ThinkingDelta(item.text))
@@ -129,6 +136,7 @@ class Answer:
                         self._signals_from = self.tokens
                 case CallOpened():
                     self._opened, self._named = item, None
+                    self._in_call = True
                 case CallNamed():
                     self._named = item
                 case CallParsed():
@@ -136,6 +144,7 @@ class Answer:
                     signals = self._log.call_signals(self._opened, self._named, item, names)
                     events.append(ToolCallEvent(item.call, signals))
                     self._opened = self._named = None
+                    self._in_call = False
                     self._calls += 1
         return events
 

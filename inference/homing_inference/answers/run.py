@@ -11,6 +11,7 @@ from homing_core.generation import FinishReason, TokenLogprob, TokenLogprobs, To
 
 from homing_inference.answers.answer import Answer
 from homing_inference.answers.choosing import Chooser, top
+from homing_inference.answers.loops import LoopWatch
 from homing_inference.answers.thinking import CLOSING, ThinkingWatch
 from homing_inference.scoring.name_watch import NameWatch
 
@@ -119,6 +120,7 @@ class Run:
         self._budget = request.thinking_budget
         self._thinking = ThinkingWatch(inside=thinking)
         self._forced: deque[int] = deque()
+        self._loop = LoopWatch()
         self.token = -1
         """The token to compute next."""
 
@@ -154,7 +156,7 @@ class Run:
             events.insert(0, self._logprob(scores, choice.token, piece))
         if stopped:
             return Step(events, self._answer.ending())
-        if self.room <= 0:
+        if self.room <= 0 or self._loops(choice.token):
             return Step(events + self._answer.finish(end_of_turn=False), FinishReason.LENGTH)
         self._think(piece)
         return Step(events)
@@ -169,6 +171,13 @@ class Run:
         token = self._forced.popleft()
         self._guard.force(token)
         return self._chooser.judge(scores, token)
+
+    def _loops(self, token: int) -> bool:
+        """Whether a call is being written that says the same over and over: it is cut short."""
+        if self._answer.in_call:
+            return self._loop.add(token)
+        self._loop.clear()
+        return False
 
     def _think(self, piece: bytes) -> None:
         self._thinking.feed(piece)
