@@ -16,6 +16,7 @@ from homing_agent.events import (
 )
 from homing_agent.ports import ConsentQuestion
 from homing_agent.runtime.cli import print_json
+from homing_agent.runtime.job_words import plain_number
 
 from homing_client.cli.console import PLACES
 
@@ -104,8 +105,8 @@ def progress_object(job: JobId, node: str, said: JobEvent, call: str | None) -> 
         "call": call,
         "node": node,
         "state": said.state.value,
-        "done": far.done if far else None,
-        "total": far.total if far and far.total else None,
+        "done": plain_number(far.done) if far else None,
+        "total": plain_number(far.total) if far and far.total else None,
         "unit": far.unit if far else "",
         "note": said.note or (far.note if far else ""),
         "approval_id": said.approval_id,
