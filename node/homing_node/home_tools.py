@@ -207,7 +207,7 @@ def home_tools(
         roots = Roots.of(config.documents.folders, never=(paths.data_dir,))
         for place in roots.all():
             if not place.root.path.is_dir():
-                _log.warning("documents.no_such_folder", folder=str(place.root.given))
+                _log.warning("documents.no_such_folder", what=str(place.root.given))
         library = Library(paths.data_dir / "documents.db", roots)
         closers.append(library.close)
         own.extend(document_tools(library))

@@ -105,3 +105,13 @@ def test_nothing_is_lost_and_nothing_told_twice(steps: list[tuple[int, int, floa
     for told_kind, many in window.due(now + 100):
         told_counts[told_kind] += many
     assert told_counts.total() == counted
+
+
+async def test_what_phones_cause_in_peace_is_a_warning_only_where_it_is_much() -> None:
+    refusals = Refusals(MemoryAudit(), FakeClock())
+    with told() as log:
+        refusals.connection("10.0.0.7", Reason.LEFT, 2)
+        refusals.connection("10.0.0.8", Reason.NO_PROOF, 50)
+        refusals.connection("10.0.0.9", Reason.OLD_TLS, 1)
+    levels = [entry["log_level"] for entry in log.of("door.refused")]
+    assert levels == ["info", "warning", "warning"]

@@ -52,7 +52,7 @@ def show_tool(tool: ToolSpec, node_name: str) -> None:
     facts = [effect_text(tool), asks, "trusted" if tool.output_trust is Trust.TRUSTED else ""]
     facts[2] = "its output is trusted" if facts[2] else "its output is not trusted"
     facts.append("may be repeated" if tool.idempotent else "is never repeated by itself")
-    if tool.typical_ms:
+    if tool.typical_ms >= 1000:  # noqa: PLR2004  # a second
         facts.append(f"usually {duration_text(tool.typical_ms / 1000)}")
     out.print(Text(" · ".join(facts), style="dim"))
     for one in parameter_words(tool.parameters):

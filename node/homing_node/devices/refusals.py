@@ -33,6 +33,9 @@ AUDIT_S: Final = 600.0
 AUDIT_KINDS: Final = 64
 _QUIET: Final = frozenset({Reason.LEFT, Reason.CROWDED_OUT, Reason.TOO_MANY, Reason.EXPELLED})
 """What happens in peace too, or to bystanders: no matter for the audit log."""
+_IN_PEACE: Final = frozenset({Reason.LEFT.value, Reason.NO_PROOF.value})
+_FEW: Final = 8
+"""So often in `LOG_S` it is no warning where phones cause it, too."""
 
 _log = get_logger(__name__)
 
@@ -161,4 +164,7 @@ def _tell(kind: _Kind, count: int) -> None:
             count=count,
         )
     else:
-        _log.warning("door.refused", address=kind.address, reason=kind.what, count=count)
+        # A phone tries several addresses at once and leaves those that were slower.
+        peaceful = kind.what in _IN_PEACE and count <= _FEW
+        tell = _log.info if peaceful else _log.warning
+        tell("door.refused", address=kind.address, reason=kind.what, count=count)
