@@ -123,6 +123,7 @@ def test_any_schema_is_checkable_or_named(
 
 
 def test_a_bound_is_said_as_a_person_writes_it() -> None:
-    schema = {"type": "object", "properties": {"seconds": {"type": "number", "maximum": 600.0}}}
+    seconds: JsonValue = {"type": "number", "maximum": 600.0}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": {"seconds": seconds}}
     with pytest.raises(InvalidDataError, match=r"at most 600\. "):
         check_arguments(schema, {"seconds": 601})
