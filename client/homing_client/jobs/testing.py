@@ -229,6 +229,8 @@ class FakeJobNode:
             for event in held.events[last:]:
                 last = event.seq
                 yield event
+            if len(held.events) > last:  # more came while the last one was taken
+                continue
             if held.state.final:
                 return
             await news.wait()

@@ -127,7 +127,9 @@ class FakeJobs:
             for event in self._events[key][after:]:
                 after = event.seq
                 yield event
-            if self._row(key).state.final:
+                if event.state.final:
+                    return
+            if self._row(key).state.final and self._row(key).last_seq <= after:
                 return
             async with self._moved:
                 await self._moved.wait_for(lambda: self._row(key).last_seq > after)  # noqa: B023  # waited for here

@@ -135,6 +135,18 @@ async def test_they_are_listed_newest_first_in_pages(side: Side) -> None:
     assert last.id == jobs[0].id
 
 
+async def test_a_slow_reader_gets_the_whole_record(side: Side) -> None:
+    job = side.job()
+    await side.jobs.submit(side.mine, job, None)
+    async with contextlib.aclosing(side.jobs.watch(side.mine, job.id, 0)) as watching:
+        seen = [await anext(watching)]
+        await side.ended(job)  # while the reader has only the first
+        async with asyncio.timeout(DEADLINE_S):
+            seen += [event async for event in watching]
+    assert seen == await side.events(job)
+    assert seen[-1].state is JobState.SUCCEEDED
+
+
 async def test_its_record_has_no_gaps_and_can_be_taken_up_anywhere(side: Side) -> None:
     job = side.job()
     await side.jobs.submit(side.mine, job, None)
