@@ -23,6 +23,8 @@ NINE = time(9)
         # lengths
         ("in 20 minutes", "2026-11-30 17:16"),
         ("20 minutes from now", "2026-11-30 17:16"),
+        ("2 weeks from today at 9", "2026-12-14 09:00"),
+        ("a week from today", "2026-12-07 09:00"),
         ("in two hours", "2026-11-30 18:56"),
         ("in half an hour", "2026-11-30 17:26"),
         ("in an hour and a half", "2026-11-30 18:26"),
@@ -126,6 +128,7 @@ def test_what_only_the_person_can_settle_is_asked(words: str, says: str) -> None
         "10:75",
         "9.30",
         "2 hours ago",
+        "a week from friday",
         "2026-13-45",
         "2026-12-24T99:00",
         "x" * 500,

@@ -75,6 +75,8 @@ def find_day(words: str, today: date) -> date:
             return _day_of_month(int(ordinal[1]), today)
     if not tokens or not all(_known(token) for token in tokens) or not _names_day(tokens):
         raise _not_understood()
+    if "from" in tokens and tokens[tokens.index("from") + 1 :] != ["now"]:
+        raise _not_understood()
     found = _dateparser(" ".join(tokens), today)
     if found is None:
         raise _not_understood()

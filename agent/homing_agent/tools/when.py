@@ -38,6 +38,7 @@ _AFTERNOON_HOURS = range(1, 7)
 _FAR = timedelta(days=366 * 20)
 _REPEATS = re.compile(r"\b(?:every|each|daily|weekly|monthly|yearly|weekdays|weekends)\b")
 _FROM_NOW = re.compile(r"^(?:in|after)\s+(.+)$|^(.+?)\s+(?:from now|later)$")
+_FROM_TODAY = re.compile(r"\bfrom today\b")
 _ISO = re.compile(r"^\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:?\d{2}(?::?\d{2})?(?:\.\d+)?(?:z|[+-].+)?)?$")
 _HINT = "Say it like: tomorrow at 9am, friday 17:30, or in 20 minutes."
 
@@ -136,7 +137,8 @@ def _normal(words: str) -> str:
     if not text or len(text) > _MOST_CHARS:
         raise _not_understood()
     text = re.sub(r"\b([ap])\.\s?m\b\.?", r"\1m", text.casefold())
-    return digits(text)
+    # Of "a week from today" the library that reads days makes one in the past.
+    return digits(_FROM_TODAY.sub("from now", text))
 
 
 def _iso(text: str, now: datetime) -> Moment:
