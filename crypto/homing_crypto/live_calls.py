@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from homing_core.ids import DeviceId
 
+    from homing_crypto.rpc_errors import StreamHeaders
+
 _REVOKED = UnpairedError(
     "this device's pairing was revoked", "Ask the node's owner to pair it again."
 )
@@ -35,6 +37,7 @@ class _Call:
     key: DeviceId
     context: grpc.aio.ServicerContext[Any, Any]
     task: asyncio.Task[Any]
+    headers: StreamHeaders | None
 
 
 _current: ContextVar[_Call | None] = ContextVar("homing_live_call", default=None)
@@ -54,6 +57,7 @@ class LiveCalls:
         account: DeviceId,
         context: grpc.aio.ServicerContext[Any, Any],
         key: DeviceId | None = None,
+        headers: StreamHeaders | None = None,
     ) -> Generator[None]:
         """Count the current task as a call of this account while the block runs.
 
@@ -61,12 +65,13 @@ class LiveCalls:
             account: whose call it is.
             context: the call.
             key: with which of the account's keys it was made; None if it has only one.
+            headers: what a stream of answers begins with; None if there is one answer.
         """
         task = asyncio.current_task()
         if task is None:
             msg = "a call is tracked from within its own task"
             raise RuntimeError(msg)
-        call = _Call(key or account, context, task)
+        call = _Call(key or account, context, task, headers)
         self._calls.setdefault(account, set()).add(call)
         token = _current.set(call)
         try:
@@ -126,7 +131,9 @@ async def _end(calls: Iterable[_Call], error: HomingError, status: grpc.StatusCo
         # Who reads nothing has its status queued all the same; it arrives if it ever reads on.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_SEND_S):
-                await asyncio.gather(*(send_abort(call.context, error, status) for call in ending))
+                await asyncio.gather(
+                    *(send_abort(call.context, error, status, call.headers) for call in ending)
+                )
     finally:  # even if we are cancelled ourselves
         for call in ending:
             call.task.cancel()

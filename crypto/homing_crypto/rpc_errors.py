@@ -79,20 +79,51 @@ def status_parts(error: HomingError, status: grpc.StatusCode | None = None) -> S
     return status or STATUS[error.code], _text(error.what), tuple(metadata)
 
 
+class StreamHeaders:
+    """The initial metadata of a stream of answers, sent before anything else.
+
+    gRPC sends it along with the first message, and again with a status that comes while that
+    message is on its way; the core then refuses the status and the client waits in vain.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is sent yet."""
+        self._sending: asyncio.Future[None] | None = None
+
+    async def send(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        """Send it; whoever is cancelled here leaves it on its way.
+
+        Raises:
+            grpc.aio.BaseError: the connection is gone.
+        """
+        self._sending = asyncio.ensure_future(context.send_initial_metadata(()))
+        await asyncio.shield(self._sending)
+
+    async def settled(self) -> None:
+        """Wait until it is sent or has failed; at once if nobody sends any."""
+        if self._sending is not None:
+            await asyncio.wait([self._sending])
+
+
 async def send_abort(
     context: grpc.aio.ServicerContext[Any, Any],
     error: HomingError,
     status: grpc.StatusCode | None = None,
+    headers: StreamHeaders | None = None,
 ) -> None:
     """End a call from outside its handler; nothing happens if it has ended already.
 
     Gives up waiting after `ABORT_TIMEOUT_S`: a client that reads nothing keeps the status from
     being sent, though it is queued and arrives if the client ever reads on.
     """
-    if not context.done():
-        # The AbortError of success is one of gRPC's BaseErrors.
-        with contextlib.suppress(grpc.aio.BaseError, TimeoutError):
-            async with asyncio.timeout(ABORT_TIMEOUT_S):
+    if context.done():
+        return
+    # The AbortError of success is one of gRPC's BaseErrors.
+    with contextlib.suppress(grpc.aio.BaseError, TimeoutError):
+        async with asyncio.timeout(ABORT_TIMEOUT_S):
+            if headers is not None:
+                await headers.settled()
+            if not context.done():
                 await context.abort(*status_parts(error, status))
 
 

@@ -33,7 +33,7 @@ from homing_core.errors import (
     UnpairedError,
 )
 
-from homing_crypto.rpc_errors import send_abort, status_parts
+from homing_crypto.rpc_errors import StreamHeaders, send_abort, status_parts
 from homing_crypto.rpc_requests import RequestLimits, Requests
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         # A coroutine, not a generator: what gRPC does between two messages then happens inside
         # this frame too, so a cancellation there is seen and the handler's `finally` runs at once.
         async def answer(request: object, context: Context) -> None:
-            await self._run(method, context, work(request, context))
+            await self._run(method, context, work(request, context), StreamHeaders())
 
         reader = _reader(handler) if handler.request_streaming else None
         return grpc.stream_stream_rpc_method_handler(answer, reader, handler.response_serializer)
@@ -157,13 +157,21 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         raw = await self._requests.one(request, method, caller.account if caller else "")
         return _reader(handler)(raw)
 
-    async def _run(self, method: str, context: Context, work: Coroutine[Any, Any, _T]) -> _T | None:
+    async def _run(
+        self,
+        method: str,
+        context: Context,
+        work: Coroutine[Any, Any, _T],
+        headers: StreamHeaders | None = None,
+    ) -> _T | None:
         """Authorize, run, and see to it that every way to end sends a status."""
         try:
-            with contextlib.closing(work), self._entered(method, context):
+            with contextlib.closing(work), self._entered(method, context, headers):
+                if headers is not None:
+                    await headers.send(context)
                 return await work
         except asyncio.CancelledError:
-            await send_abort(context, INTERRUPTED)
+            await send_abort(context, INTERRUPTED, headers=headers)
             raise
         except NotImplementedError:
             await _fail(context, _NOT_BUILT, grpc.StatusCode.UNIMPLEMENTED)
@@ -182,7 +190,9 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         return None
 
     @contextlib.contextmanager
-    def _entered(self, method: str, context: Context) -> Generator[None]:
+    def _entered(
+        self, method: str, context: Context, headers: StreamHeaders | None
+    ) -> Generator[None]:
         """Authorize and track. No await in between: a revocation comes before both or after."""
         if self._authorize is None:
             yield
@@ -200,7 +210,7 @@ class RpcGuard(grpc.aio.ServerInterceptor):
         if self._calls is None:
             yield
             return
-        with self._calls.track(caller.account, context, caller.id):
+        with self._calls.track(caller.account, context, caller.id, headers):
             yield
 
 

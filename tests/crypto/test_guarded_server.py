@@ -135,6 +135,25 @@ async def test_revoking_ends_a_unary_call_and_a_stream_that_nobody_reads(
     assert server.calls.count() == 0
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("rounds", range(6))
+async def test_revoking_reaches_a_stream_whose_first_message_is_on_its_way(
+    server: GuardedServer, phone: DeviceIdentity, rounds: int
+) -> None:
+    server.store.add(paired_device(phone))
+    async with server.client(phone) as client:
+        flood = client.stream("Flood", "x")
+        await server.echo.started.wait()
+        for _ in range(rounds):  # of the loop: the first message is at another stage in each
+            await asyncio.sleep(0)
+        server.store.revoke(phone.device_id)
+        assert await server.calls.end_calls(phone.device_id) == 1
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in flood:
+                pass
+        assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+
+
 async def until_calls(server: GuardedServer, phone: DeviceIdentity, count: int) -> None:
     async with asyncio.timeout(5):
         while server.calls.count(phone.device_id) != count:  # noqa: ASYNC110  # bounded
