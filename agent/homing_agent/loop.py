@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from homing_core.errors import ConflictError, TooLongError, UsageError
+from homing_core.errors import ConflictError, HomingError, TooLongError, UsageError
 from homing_core.generation import Thinking
 from homing_core.ids import new_conversation_id
 from homing_core.labels import clean_label
+from homing_core.messages import user
+from homing_core.scoring import CONTENT_FREE, ScoreRequest
 
+from homing_agent.calibration.file import Ties
 from homing_agent.conversation import system_message
 from homing_agent.interrupted import interrupted_answer, unknown_calls
 from homing_agent.journal.base import RequestRecord
+from homing_agent.routing.decide import Rules
+from homing_agent.routing.leaning import NO_LEANING, Leaning, PhonePrefix
+from homing_agent.routing.learned import LearnedRule
 from homing_agent.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from homing_core.ids import RequestId
+    from homing_core.messages import Message
+    from homing_core.tools import ToolSpec
     from homing_inference.engine import WarmedPrefix
 
     from homing_agent.events import AgentEvent
@@ -40,7 +49,7 @@ class Agent:
     def __init__(self, parts: Parts) -> None:
         """Keep them."""
         self._parts = parts
-        self._prefix_tokens = 0
+        self._prefix = PhonePrefix()
         self._live: set[RequestId] = set()
 
     @property
@@ -54,11 +63,32 @@ class Agent:
         Raises:
             HomingError: as `Engine.warm`.
         """
-        system = (system_message(self._parts.prompts.phone),)
         tools = self._parts.registry.offered()
+        chat_format = self._parts.engine.info.chat_format
+        system = (system_message(self._parts.prompts.for_phone(tools, chat_format)),)
         warmed = await self._parts.engine.warm(system, tools, Thinking.OFF)
-        self._prefix_tokens = warmed.tokens
+        self._prefix = PhonePrefix(warmed.tokens, await self._leaning(system, tools))
+        self._parts = replace(self._parts, rules=self._rules(warmed))
         return warmed
+
+    def _rules(self, warmed: WarmedPrefix) -> Rules:
+        """The learned rule for this model, prompt and set of tools; as they were if none is."""
+        rules, book = self._parts.rules, self._parts.calibrations
+        if book is None:
+            return rules
+        info = self._parts.engine.info
+        found = book.find(Ties(info.model, warmed.sha256, info.sha256))
+        if found is None:
+            return Rules(rules.thresholds)
+        return Rules(rules.thresholds, LearnedRule(found.calibrated.learned, rules.thresholds))
+
+    async def _leaning(self, system: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> Leaning:
+        """How the model leans behind the prefix; nothing where its engine cannot tell."""
+        nothing_asked = (*system, user(CONTENT_FREE))
+        try:
+            return Leaning.of(await self._parts.engine.score(ScoreRequest(nothing_asked, tools)))
+        except HomingError:
+            return NO_LEANING
 
     def recover(self) -> tuple[FinalAnswer, ...]:
         """End what a killed process left half done; to be called once, before anything is asked.
@@ -125,7 +155,7 @@ class Agent:
             self._parts,
             asked,
             record.conversation_id,
-            prefix_tokens=self._prefix_tokens,
+            prefix=self._prefix,
             consent=consent,
             emit=queue.put_nowait,
         )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from homing_core.clock import Clock
     from homing_inference.engine import Engine
 
+    from homing_agent.calibration.book import Calibrations
     from homing_agent.journal.base import Journal
     from homing_agent.ports import HomeJobs, Homes, Signer
     from homing_agent.registry import Registry
@@ -33,6 +34,7 @@ class Parts:
         limits: how much a request may take.
         prompts: what the models are told about themselves.
         jobs: tools of the nodes; None where there are none.
+        calibrations: learned rules that are known; None where there are none.
     """
 
     engine: Engine
@@ -45,3 +47,4 @@ class Parts:
     limits: Limits = field(default_factory=Limits)
     prompts: Prompts = DEFAULT_PROMPTS
     jobs: HomeJobs | None = None
+    calibrations: Calibrations | None = None

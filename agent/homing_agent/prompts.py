@@ -7,6 +7,14 @@ understand the user's own words for times.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from homing_agent.examples import EXAMPLES, Example, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from homing_core.tools import ToolSpec
 
 _PHONE = (
     "You are Homing, an assistant on a phone. "
@@ -43,11 +51,22 @@ class Prompts:
         phone: for the phone's own model.
         home: for a model on a node.
         home_tools: the same, where that node has tools of its own.
+        examples: what is right to do first, for the phone's own model.
     """
 
     phone: str = _PHONE
     home: str = _HOME
     home_tools: str = _HOME_TOOLS
+    examples: tuple[Example, ...] = EXAMPLES
+
+    def for_phone(self, tools: Iterable[ToolSpec], chat_format: str) -> str:
+        """The phone's system message, with the examples of the tools that are offered.
+
+        Args:
+            tools: that are offered.
+            chat_format: of the phone's model, as in `EngineInfo.chat_format`.
+        """
+        return self.phone + shown(self.examples, {tool.name for tool in tools}, chat_format)
 
 
 DEFAULT_PROMPTS = Prompts()

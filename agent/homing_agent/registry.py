@@ -64,6 +64,10 @@ class Registry:
         reasons = ((name, _why_not(tool)) for name, tool in self._tools.items())
         return tuple(UnavailableTool(name, reason) for name, reason in reasons if reason)
 
+    def get(self, name: str) -> Tool | None:
+        """A tool by name, whether it can act here or not; None if there is none."""
+        return self._tools.get(name)
+
     def check(self, call: ToolCall) -> Tool:
         """The tool of a call, once the call is known to be well formed.
 

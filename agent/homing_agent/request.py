@@ -115,6 +115,7 @@ class FinalAnswer:
         exit_status: 0 answered, 1 failed, 2 wrong usage, 3 refused by policy.
         error: what went wrong, if `exit_status` is not 0.
         features: what the last routing decision saw, name to number.
+        asks: parameters of a tool that the person is asked for, where `text` is that question.
     """
 
     request_id: RequestId
@@ -132,3 +133,4 @@ class FinalAnswer:
     exit_status: int = ExitStatus.ANSWERED.value
     error: Failed | None = None
     features: Mapping[str, float] = field(default_factory=_no_features)
+    asks: tuple[str, ...] = ()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from homing_agent.parts import Parts
     from homing_agent.ports import Consent, ConsentAnswer, ConsentQuestion
     from homing_agent.request import AskInput, FinalAnswer
+    from homing_agent.routing.leaning import PhonePrefix
 
 _log = get_logger("agent")
 
@@ -47,7 +48,7 @@ class Session:
         parts: the agent's collaborators.
         asked: the request.
         conversation_id: its conversation.
-        prefix_tokens: length of the phone's system-and-tools prefix; 0 if it is not known.
+        prefix: what is known of the phone's system-and-tools prefix.
         consent: the way to the person.
         emit: shows an event.
     """
@@ -58,14 +59,14 @@ class Session:
         asked: AskInput,
         conversation_id: ConversationId,
         *,
-        prefix_tokens: int,
+        prefix: PhonePrefix,
         consent: Consent,
         emit: Callable[[AgentEvent], None],
     ) -> None:
         """Keep them."""
         self._parts = parts
         self._asked = asked
-        self._state = RequestState(parts, asked, conversation_id, prefix_tokens, emit)
+        self._state = RequestState(parts, asked, conversation_id, prefix, emit)
         self._clock = _RequestClock()
         self._words = ""
         person = _PausingConsent(consent, self._clock)
@@ -147,6 +148,12 @@ class Session:
         if turn.dropped and self._state.tools:
             self._state.tools = ()  # it may have had something to say all the same
             return None
+        return await self._taken(turn)
+
+    async def _taken(self, turn: Turn) -> FinalAnswer | None:
+        """Go on from a turn that came to its own end."""
+        if turn.asked:
+            return self._state.answered(self._runner.steps)
         if turn.dropped:
             turn = Turn(error=InvalidDataError("the model said nothing", "Say it in other words."))
         if turn.error is None and not turn.calls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from homing_core.errors import (
@@ -17,6 +18,7 @@ from homing_core.messages import user
 from homing_core.provenance import Origin, Provenance, Trust
 from homing_core.tools import EffectClass, Place
 
+from homing_agent.completing import Completing
 from homing_agent.conversation import (
     assistant_turn,
     estimate_tokens,
@@ -32,7 +34,9 @@ from homing_agent.events import Note, RouteChosen
 from homing_agent.home_call import AtNode
 from homing_agent.ports import Need
 from homing_agent.prompts import AFTER_TOOL
+from homing_agent.questions import asking_turn, is_question, question
 from homing_agent.request import NO_FIRST_TOKEN, UNKNOWN_CONFIDENCE, ExitStatus, FinalAnswer
+from homing_agent.routing.clues import best_rival, clues, overlap
 from homing_agent.routing.decide import decide
 from homing_agent.routing.decisions import Decline, Escalate
 from homing_agent.routing.features import CallFacts, Features, Point, Reach
@@ -41,7 +45,7 @@ from homing_agent.schema import check_arguments, unsupported
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from homing_core.generation import TokenSignals
+    from homing_core.generation import CallSignals, TokenSignals
     from homing_core.ids import ConversationId, DeviceId
     from homing_core.messages import Message
     from homing_core.tools import ToolCall, ToolSpec
@@ -51,6 +55,8 @@ if TYPE_CHECKING:
     from homing_agent.ports import Remote
     from homing_agent.request import AskInput, ToolStep
     from homing_agent.routing.decisions import Decision
+    from homing_agent.routing.grounding import Grounding
+    from homing_agent.routing.leaning import PhonePrefix
 
 _TO_PEER = "no home can answer it now, and it may go to a peer"
 
@@ -62,7 +68,7 @@ class RequestState:
         parts: the agent's collaborators.
         asked: the request.
         conversation_id: its conversation.
-        prefix_tokens: length of the phone's system-and-tools prefix; 0 if it is not known.
+        prefix: what is known of the phone's system-and-tools prefix.
         emit: shows an event.
     """
 
@@ -71,7 +77,7 @@ class RequestState:
         parts: Parts,
         asked: AskInput,
         conversation_id: ConversationId,
-        prefix_tokens: int,
+        prefix: PhonePrefix,
         emit: Callable[[AgentEvent], None],
     ) -> None:
         """Take up the conversation."""
@@ -89,7 +95,8 @@ class RequestState:
         self.begun = ""
         """Text of the answer that a model began and the next one goes on with."""
         self._started = parts.clock.monotonic()
-        self._prefix_tokens = prefix_tokens
+        self._prefix = prefix
+        self._clues = clues(asked.text)
         self._history: Sequence[Message] = parts.journal.conversation(conversation_id)
         source = Provenance(Origin.PERSON, Trust.TRUSTED, asked.sensitivity)
         self._question = user(asked.text, source)
@@ -105,6 +112,8 @@ class RequestState:
         self._shown = ""
         self._written = ""
         self._first_token: float | None = None
+        self._asked_for = ""
+        self._asks: tuple[str, ...] = ()
 
     # What is in the context
 
@@ -117,7 +126,9 @@ class RequestState:
         """The whole conversation for the model that is at work."""
         prompts = self.parts.prompts
         home = prompts.home_tools if self._home_tools else prompts.home
-        text = prompts.phone if self.remote is None else home
+        chat_format = self.parts.engine.info.chat_format
+        phone = prompts.for_phone(self.tools, chat_format)
+        text = phone if self.remote is None else home
         begun = (assistant_turn(self.begun, (), self.messages),) if self.begun else ()
         return (system_message(text), *self.messages, *begun)
 
@@ -147,6 +158,21 @@ class RequestState:
         if not unsupported(at.spec.parameters):
             check_arguments(at.spec.parameters, call.arguments)
         return at.spec
+
+    def facts(
+        self, spec: ToolSpec, signals: CallSignals | None, grounding: Grounding | None
+    ) -> CallFacts:
+        """What a routing rule may know of a call of this tool."""
+        text = self.asked.text
+        return CallFacts(
+            spec.name,
+            spec.effect,
+            signals,
+            grounding,
+            leaning=self._prefix.leaning,
+            overlap=overlap(text, spec),
+            rival_overlap=best_rival(text, self.tools, spec.name),
+        )
 
     def add(self, messages: Sequence[Message], *, settled: bool) -> None:
         """Put turns into the context.
@@ -258,6 +284,22 @@ class RequestState:
         """
         self._show(f"\n{text}" if self._shown and not self._shown.endswith("\n") else text)
 
+    def completed(self, call: ToolCall) -> ToolCall:
+        """The call with what its tool reads out of the person's own words."""
+        tool = None if call.name in self._home_tools else self.parts.registry.get(call.name)
+        if not isinstance(tool, Completing):
+            return call
+        arguments = tool.complete(call.arguments, self.asked.text)
+        return call if arguments == call.arguments else replace(call, arguments=arguments)
+
+    def ask_for(self, spec: ToolSpec, parameters: Sequence[str]) -> None:
+        """Ask the person for what a call lacks; that is the answer to this request."""
+        at_node = spec.name in self._home_tools
+        tool = None if at_node else self.parts.registry.get(spec.name)
+        self._asked_for = question(spec, tool, parameters)
+        self._asks = tuple(parameters)
+        self.show_apart(self._asked_for)
+
     def saw_token(self, at: float | None = None) -> None:
         """The answer's first token was written now, or at a moment of the monotonic clock."""
         moment = self.parts.clock.monotonic() if at is None else at
@@ -293,7 +335,9 @@ class RequestState:
         """The turns to keep for the conversation."""
         closing: tuple[Message, ...] = ()
         context = self.messages
-        if self._written.strip():
+        if self._asked_for:
+            closing = (asking_turn(self._asked_for, context),)
+        elif self._written.strip():
             closing = (assistant_turn(self._written, (), context),)
         elif answer.error is not None and not self._made:
             closing = (told(str(answer.error.to_error()), context),)
@@ -339,6 +383,7 @@ class RequestState:
             exit_status=status.value,
             error=None if error is None else Failed.from_error(error),
             features=dict(self._numbers),
+            asks=self._asks,
         )
 
     def _decide(
@@ -365,11 +410,14 @@ class RequestState:
             call=call,
             text=text,
             broken_call=broken_call,
+            clues=self._clues,
+            request=self.asked.text,
+            asked_before=self._asked_before(call),
         )
         decision = decide(features, self.parts.rules)
         if self._reach is not Reach.THERE:
             self._reason = decision.reason
-            self._numbers = features.numbers()
+            self._numbers = self.parts.rules.score.numbers(features)
             if decision.confidence != UNKNOWN_CONFIDENCE:
                 self._confidence = decision.confidence
         return decision
@@ -431,6 +479,12 @@ class RequestState:
         self.tools = tuple(spec for spec in self.tools if spec.name not in self._home_tools)
         self._home_tools = {}
 
+    def _asked_before(self, call: CallFacts | None) -> bool:
+        """Whether the last turn before this question asked for what the call still lacks."""
+        if call is None or call.grounding is None or not self._history:
+            return False
+        return is_question(self._history[-1])
+
     def _no_home(self, error: HomingError) -> bool:
         self._reach = Reach.UNREACHABLE
         self._home_problem = f"home cannot be reached: {error.what}"
@@ -441,7 +495,7 @@ class RequestState:
         return False
 
     def _prompt_tokens(self) -> int:
-        prefix = self._prefix_tokens or estimate_tool_tokens(self.tools)
+        prefix = self._prefix.tokens or estimate_tool_tokens(self.tools)
         return prefix + estimate_tokens(self.messages)
 
     def _leave_out_earlier_turns(self) -> bool:

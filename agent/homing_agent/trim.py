@@ -21,6 +21,18 @@ def required_of(spec: ToolSpec) -> Sequence[str]:
     return cast("Sequence[str]", spec.parameters.get("required", ()))
 
 
+def free_of(spec: ToolSpec) -> Sequence[str]:
+    """The same without those whose values the tool lists: a person says them in other words."""
+    properties = spec.parameters.get("properties")
+    if not isinstance(properties, Mapping):
+        return required_of(spec)
+    return [name for name in required_of(spec) if not _listed(properties.get(name))]
+
+
+def _listed(schema: JsonValue) -> bool:
+    return isinstance(schema, Mapping) and ("enum" in schema or schema.get("type") == "boolean")
+
+
 def trim(call: ToolCall, spec: ToolSpec, said: Sequence[str]) -> ToolCall:
     """The call without arguments that the tool does not have and optional ones that nobody said.
 

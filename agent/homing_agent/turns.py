@@ -21,6 +21,7 @@ from homing_core.generation import (
     TokenLogprobs,
     TokenSignals,
     ToolCallEvent,
+    ToolNamed,
     Usage,
 )
 from homing_core.ids import new_generation_id
@@ -29,10 +30,10 @@ from homing_core.tools import Place
 from homing_agent.conversation import content_hash
 from homing_agent.events import Note
 from homing_agent.journal.base import GenerationRecord
-from homing_agent.routing.decisions import Ask, Decline, Escalate, Speak
-from homing_agent.routing.features import CallFacts, Point
+from homing_agent.routing.decisions import Ask, AskFor, Decline, Escalate, Speak
+from homing_agent.routing.features import Point
 from homing_agent.routing.grounding import ground
-from homing_agent.trim import required_of, trim
+from homing_agent.trim import free_of, trim
 
 if TYPE_CHECKING:
     from homing_core.generation import GenerationEvent
@@ -72,6 +73,7 @@ class Turn:
         moved: it was broken off, and the work has moved home.
         dropped: it was broken off: the model wrote a call that cannot be read or that it made up.
         declined: it was broken off, and nobody can go on.
+        asked: it was broken off to ask the person for what a call lacks; that is the answer.
         error: the model or the way to it failed.
     """
 
@@ -80,6 +82,7 @@ class Turn:
     moved: bool = False
     dropped: bool = False
     declined: Decline | None = None
+    asked: bool = False
     error: HomingError | None = None
 
 
@@ -100,6 +103,7 @@ class _Turn:
         self._error: HomingError | None = None
         self._stop: Decision | None = None
         self._dropped = False
+        self._asked = False
         self._started = 0.0
 
     def _result(self) -> Turn:
@@ -111,6 +115,7 @@ class _Turn:
             calls=tuple(self._calls),
             dropped=self._dropped,
             declined=declined,
+            asked=self._asked,
             error=self._error,
         )
 
@@ -134,18 +139,24 @@ class _Turn:
         call, said = event.call, state.said()
         spec = next((one for one in state.tools if one.name == call.name), None)
         if spec is not None and state.parts.limits.trims:
-            call = trim(call, spec, said)
+            call = state.completed(trim(call, spec, said))
         try:
             spec = state.check(call)
         except HomingError:
             # It will fail where calls are run, which tells the model why.
             self._calls.append(ChosenCall(call))
             return False
-        grounding = ground(call.arguments, required_of(spec), said)
-        facts = CallFacts(call.name, spec.effect, event.signals, grounding)
+        own = f"{spec.name.replace('_', ' ')} {spec.description}"
+        grounding = ground(call.arguments, free_of(spec), said, own)
+        facts = state.facts(spec, event.signals, grounding)
         decision = await state.settle(Point.CALL, call=facts)
         if isinstance(decision, Escalate | Decline):
             self._stop = decision
+            return True
+        if isinstance(decision, AskFor):
+            state.announce()
+            state.ask_for(spec, decision.parameters)
+            self._asked = True
             return True
         if isinstance(decision, Speak):
             self._dropped = True
@@ -185,6 +196,7 @@ class _PhoneTurn(_Turn):
             continue_last=self._open,
             sampling=Sampling(max_tokens=parts.limits.phone_tokens),
             deadline_ms=int(parts.limits.total_s * 1000),
+            early_names=True,
         )
         digest = content_hash(request.messages, request.tools, request.thinking)
         self._begin(Place.PHONE, "", request, digest)
@@ -207,23 +219,46 @@ class _PhoneTurn(_Turn):
             case TokenSignals():
                 self._signals = event
                 return await self._gate(at_end=False)
-            case ToolCallEvent():
-                over = await self._choose(event)
-                if not over:
-                    self._release()
-                return over
+            case ToolNamed() | ToolCallEvent():
+                return await self._call(event)
             case Usage():
                 self._saw_usage(event)
-            case Done(reason=reason):
-                if not await self._gate(at_end=True):
-                    self._end(reason)
-                return True
-            case Failed():
-                self._error = event.to_error()
+            case Done() | Failed():
+                await self._ended(event)
                 return True
             case _:  # what was not asked for
                 pass
         return False
+
+    async def _ended(self, event: Done | Failed) -> None:
+        if isinstance(event, Failed):
+            self._error = event.to_error()
+        elif not await self._gate(at_end=True):
+            self._end(event.reason)
+
+    async def _call(self, event: ToolNamed | ToolCallEvent) -> bool:
+        if isinstance(event, ToolNamed):
+            return await self._named(event)
+        over = await self._choose(event)
+        if not over:
+            self._release()
+        return over
+
+    async def _named(self, event: ToolNamed) -> bool:
+        """Decide on a call's name, before its arguments are written; whether the turn is over."""
+        if self._calls:
+            return False  # what begins with a call that stays is not broken off in the middle
+        state = self._state
+        spec = next((one for one in state.tools if one.name == event.name), None)
+        if spec is None:
+            return False
+        state.saw_token()
+        decision = await state.settle(Point.NAME, call=state.facts(spec, event.signals, None))
+        if isinstance(decision, Escalate | Decline):
+            self._stop = decision
+            return True
+        self._dropped = isinstance(decision, Speak)
+        return self._dropped
 
     async def _more_text(self, text: str) -> bool:
         self._state.saw_token()
@@ -335,7 +370,7 @@ class _HomeTurn(_Turn):
             case ToolCallEvent():
                 self._release()
                 return await self._choose(event)
-            case Usage() | TokenSignals() | TokenLogprobs() | Sampled():
+            case Usage() | TokenSignals() | ToolNamed() | TokenLogprobs() | Sampled():
                 pass
             case Done(reason=reason):
                 self._dropped = bool(_CALL.match(self._held)) and not self._calls

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from homing_agent.alarms.notify import default_notifier
 from homing_agent.alarms.ringer import Ringer
 from homing_agent.alarms.store import AlarmStore
+from homing_agent.calibration.book import CalibrationBook
 from homing_agent.journal.sqlite import SqliteJournal
 from homing_agent.limits import Limits
 from homing_agent.loop import Agent
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 
     from homing_client.config import ClientConfig, ModelSection
 
+CALIBRATION_FOLDER = "calibration"
+"""Within the data directory."""
 _MIB = 1 << 20
 _PICK_MARGIN_S = 0.2
 """Looking for a node ends by itself; this much later it is ended."""
@@ -155,6 +158,7 @@ async def assemble(
             clock=clock,
             limits=Limits(pick_s=home.reach_seconds + _PICK_MARGIN_S),
             jobs=jobs.requests,
+            calibrations=CalibrationBook(folder / CALIBRATION_FOLDER),
         )
     )
     ending = Background()

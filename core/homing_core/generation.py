@@ -103,6 +103,7 @@ class GenerateRequest:
         call_grammar: whether calls are held to the tools' schemas while they are written.
         logprobs: alternatives to give for each token, at most 20, as `TokenLogprobs`; 0 gives none.
         adapter: name of a LoRA adapter that the engine has; empty for none.
+        early_names: send `ToolNamed` as soon as a call's name is written.
         owner: whose states may be used again for this and who may use those that it leaves. Set by
             the node to the asking device; it never comes over the wire.
     """
@@ -123,6 +124,7 @@ class GenerateRequest:
     call_grammar: CallGrammar = CallGrammar.ON
     logprobs: int = 0
     adapter: str = ""
+    early_names: bool = False
     owner: str = ""
 
 
@@ -186,6 +188,19 @@ class ToolCallEvent:
 
     call: ToolCall
     signals: CallSignals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNamed:
+    """A call's name is written and its arguments are not; its `ToolCallEvent` may follow.
+
+    Attributes:
+        name: as written; it need not be one that was offered.
+        signals: how sure the model was so far. What concerns arguments says 1.
+    """
+
+    name: str
+    signals: CallSignals
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +293,14 @@ class Failed:
 
 
 SampleEvent: TypeAlias = (
-    TextDelta | ThinkingDelta | TokenSignals | ToolCallEvent | TokenLogprobs | Done | Failed
+    TextDelta
+    | ThinkingDelta
+    | TokenSignals
+    | ToolNamed
+    | ToolCallEvent
+    | TokenLogprobs
+    | Done
+    | Failed
 )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from homing_core.generation import Priority, Thinking
 
 if TYPE_CHECKING:
     from homing_core.messages import Message
     from homing_core.tools import ToolSpec
+
+CONTENT_FREE: Final = "N/A"
+"""A request that asks for nothing; what is scored after it is a model's own leaning."""
 
 
 @dataclass(frozen=True, slots=True)

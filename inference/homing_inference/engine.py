@@ -28,6 +28,7 @@ class EngineInfo:
         stand_in: whether the model stands in for the product's own.
         max_sequences: answers that are written at once.
         adapters: names of the LoRA adapters that requests may ask for.
+        sha256: of the model's file, hex; empty where it is not known.
     """
 
     model: str
@@ -39,6 +40,7 @@ class EngineInfo:
     stand_in: bool = False
     max_sequences: int = 1
     adapters: tuple[str, ...] = ()
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)

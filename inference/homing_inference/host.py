@@ -242,6 +242,7 @@ class ChildEngine:
             stand_in=self._model.stand_in,
             max_sequences=ready.max_sequences,
             adapters=self._adapters,
+            sha256=self._model.sha256,
         )
         if self._prefixes:
             self._warming = asyncio.create_task(self._warm_again(child))

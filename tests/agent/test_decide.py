@@ -8,6 +8,7 @@ from homing_agent.routing.decide import DEFAULT_RULES, Rules, decide
 from homing_agent.routing.decisions import (
     Answer,
     Ask,
+    AskFor,
     CallTool,
     Decision,
     Decline,
@@ -26,7 +27,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 SURE = CallSignals(0.99, 0.98, 0.9, 0.9, 0.99)
-SAID = Grounding(1.0, "", ())
+SAID = Grounding(1.0, "", (), (("text", 1.0), ("when", 1.0)))
+NO_TIME = Grounding(0.0, "when", (), (("text", 1.0), ("when", 0.0)))
+INVENTED = Grounding(0.0, "text", (), (("text", 0.0), ("when", 0.2)))
+PHONE = RoutePreference.PHONE
 
 
 def at_call(
@@ -68,25 +72,46 @@ def test_a_doubtful_call_goes_home_with_a_reason(signals: CallSignals, says: str
     assert says in decision.reason
 
 
-def test_arguments_that_nobody_said_go_home_if_the_tool_acts() -> None:
-    invented = Grounding(0.0, "when", ())
-    decision = decide(at_call(grounding=invented))
+def test_a_call_of_which_nothing_was_said_goes_home_if_the_tool_acts() -> None:
+    decision = decide(at_call(grounding=INVENTED))
+    assert isinstance(decision, Escalate)
+    assert "the model made up 'text' for set_reminder" in decision.reason
+    assert isinstance(decide(at_call(grounding=INVENTED, effect=EffectClass.READ)), CallTool)
+
+
+def test_what_nobody_said_is_asked_for_and_not_guessed() -> None:
+    decision = decide(at_call(grounding=NO_TIME))
+    assert isinstance(decision, AskFor)
+    assert decision.parameters == ("when",)
+    assert decision.reason == "set_reminder needs what was not said: when"
+    assert isinstance(decide(replace(at_call(grounding=NO_TIME), route=PHONE)), AskFor)
+    away = replace(at_call(grounding=NO_TIME), reach=Reach.UNREACHABLE)
+    assert isinstance(decide(away), AskFor)
+
+
+def test_nobody_is_asked_for_the_same_thing_twice() -> None:
+    again = replace(at_call(grounding=NO_TIME), asked_before=True)
+    decision = decide(again)
     assert isinstance(decision, Escalate)
     assert "the model made up 'when' for set_reminder" in decision.reason
-    assert isinstance(decide(at_call(grounding=invented, effect=EffectClass.READ)), CallTool)
+    assert isinstance(decide(replace(again, reach=Reach.UNREACHABLE)), Speak)
+
+
+def test_a_question_about_a_doubtful_call_is_not_asked() -> None:
+    unsure = replace(SURE, name_margin=0.0)
+    assert isinstance(decide(at_call(unsure, grounding=NO_TIME)), Escalate)
 
 
 def test_a_made_up_act_becomes_words_where_home_cannot_be_reached() -> None:
-    invented = Grounding(0.0, "when", ())
-    decision = decide(replace(at_call(grounding=invented), reach=Reach.UNREACHABLE))
+    decision = decide(replace(at_call(grounding=INVENTED), reach=Reach.UNREACHABLE))
     assert isinstance(decision, Speak)
-    assert "the model made up 'when' for set_reminder" in decision.reason
-    chosen = replace(at_call(grounding=invented), route=RoutePreference.PHONE)
+    assert "the model made up 'text' for set_reminder" in decision.reason
+    chosen = replace(at_call(grounding=INVENTED), route=PHONE)
     assert isinstance(decide(chosen), Speak)
 
 
 def test_what_home_composed_is_shown_to_a_person() -> None:
-    composed = Grounding(0.0, "text", ())
+    composed = Grounding(0.0, "text", (), (("text", 0.0), ("when", 1.0)))
     decision = decide(replace(at_call(grounding=composed), reach=Reach.THERE))
     assert isinstance(decision, Ask)
     assert "the model made up 'text' for set_reminder" in decision.reason
@@ -128,11 +153,10 @@ def test_a_doubtful_act_asks_a_person_where_home_cannot_be_reached() -> None:
 
 
 def test_route_phone_never_leaves() -> None:
-    phone = RoutePreference.PHONE
     unsure = replace(SURE, name_margin=0.0)
-    assert isinstance(decide(Features(Point.START, route=phone)), Answer)
-    assert isinstance(decide(replace(at_call(unsure), route=phone)), CallTool)
-    assert isinstance(decide(replace(at_text(0.0, -9.0), route=phone)), Answer)
+    assert isinstance(decide(Features(Point.START, route=PHONE)), Answer)
+    assert isinstance(decide(replace(at_call(unsure), route=PHONE)), CallTool)
+    assert isinstance(decide(replace(at_text(0.0, -9.0), route=PHONE)), Answer)
     failed = Features(Point.FAILURE, route=RoutePreference.PHONE, failures=2, failure="it broke")
     decision = decide(failed)
     assert isinstance(decision, Decline)
@@ -202,6 +226,9 @@ def test_thresholds_and_the_score_rule_can_be_replaced() -> None:
         def judge(self, features: Features) -> Judgement:
             return Judgement(0.25, f"learned doubt at {features.point.value}")
 
+        def numbers(self, features: Features) -> dict[str, float]:
+            return features.numbers()
+
     decision = decide(at_call(), Rules(score=Doubter()))
     assert decision == Escalate("learned doubt at call", 0.25)
 
@@ -234,7 +261,16 @@ features = st.builds(
         effect=st.sampled_from(EffectClass),
         signals=st.none()
         | st.builds(CallSignals, probability, probability, probability, probability, probability),
-        grounding=st.builds(Grounding, probability, st.just("when"), st.just(())),
+        grounding=st.none()
+        | st.builds(
+            Grounding,
+            probability,
+            st.just("when"),
+            st.just(()),
+            st.lists(st.tuples(st.sampled_from(["text", "when"]), probability), max_size=2).map(
+                tuple
+            ),
+        ),
     ),
     text=st.none() | st.builds(TokenSignals, probability, st.floats(-50, 1), st.integers(1, 9)),
 )

@@ -70,6 +70,12 @@ NINE = time(9)
         ("24/12/2026 at 15:00", "2026-12-24 15:00"),
         ("2026-12-24 15:00", "2026-12-24 15:00"),
         ("2026-12-24T15:00:00Z", "2026-12-24 16:00"),
+        ("a week from friday at 4 pm", "2026-12-11 16:00"),
+        ("2 weeks from tomorrow at 9", "2026-12-15 09:00"),
+        ("Wednesday the 9th, 14:00", "2026-12-09 14:00"),
+        ("tomorrow, eight in the evening", "2026-12-01 20:00"),
+        ("3 June, 9 in the morning", "2027-06-03 09:00"),
+        ("tuesday 5.30 pm", "2026-12-01 17:30"),
         # a day alone: the usual time
         ("tomorrow", "2026-12-01 09:00"),
         ("friday", "2026-12-04 09:00"),
@@ -128,7 +134,8 @@ def test_what_only_the_person_can_settle_is_asked(words: str, says: str) -> None
         "10:75",
         "9.30",
         "2 hours ago",
-        "a week from friday",
+        "a week from friday 9",
+        "9999999 weeks from friday",
         "2026-13-45",
         "2026-12-24T99:00",
         "x" * 500,
@@ -196,13 +203,22 @@ def test_any_order_of_time_words_is_a_moment_or_an_error(words: list[str]) -> No
         ("twenty-five minutes", 1500),
         ("1.5 hours", 5400),
         ("two weeks", 1_209_600),
+        ("two and a half hours", 9000),
+        ("1h45", 6300),
+        ("1 hour 45", 6300),
+        ("25-minute", 1500),
+        ("three quarters of an hour", 2700),
+        ("a quarter of an hour", 900),
+        ("thirty-second", 30),
     ],
 )
 def test_lengths(words: str, seconds: int) -> None:
     assert find_duration(words) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("words", ["", "5", "soon", "10 minutes or so", "minutes", "-5 minutes"])
+@pytest.mark.parametrize(
+    "words", ["", "5", "soon", "and", "10 minutes or so", "minutes", "-5 minutes", "1 hour and 45"]
+)
 def test_what_is_no_length(words: str) -> None:
     assert find_duration(words) is None
     with pytest.raises(InvalidDataError):

@@ -27,6 +27,7 @@ from homing_core.generation import (
     TokenSignals,
     ToolCallEvent,
     ToolChoice,
+    ToolNamed,
     Usage,
 )
 from homing_core.ids import (
@@ -221,6 +222,7 @@ def generate_requests(draw: st.DrawFn) -> GenerateRequest:
         call_grammar=draw(st.sampled_from(CallGrammar)),
         logprobs=draw(st.integers(0, limits.MAX_LOGPROBS)),
         adapter=draw(labels),
+        early_names=draw(st.booleans()),
     )
 
 
@@ -297,6 +299,7 @@ sample_events: st.SearchStrategy[SampleEvent] = st.one_of(
     st.builds(TextDelta, text=texts),
     st.builds(ThinkingDelta, text=texts),
     st.builds(ToolCallEvent, call=tool_calls, signals=st.none() | call_signals),
+    st.builds(ToolNamed, name=tool_names, signals=call_signals),
     st.builds(TokenSignals, first_probability=_probability, mean_logprob=_finite, tokens=_uint32),
     token_logprobs,
     st.builds(Done, reason=st.sampled_from(FinishReason)),

@@ -131,6 +131,10 @@ class Journal(Protocol):
         """
         ...
 
+    def last_finished(self) -> RequestRecord | None:
+        """The request that was begun last of those that have ended; None if there is none."""
+        ...
+
     def unfinished_requests(self) -> tuple[RequestRecord, ...]:
         """Requests without an end, oldest first."""
         ...

@@ -101,6 +101,7 @@ def answer_to_json(answer: FinalAnswer) -> JsonObject:
         "exit_status": answer.exit_status,
         "error": None if answer.error is None else _failed_to_json(answer.error),
         "features": answer.features,
+        "asks": list(answer.asks),
     }
 
 
@@ -133,7 +134,17 @@ def answer_from_json(value: JsonValue) -> FinalAnswer:
         exit_status=int(_number(fields, "exit_status")),
         error=None if fields.get("error") is None else _failed_from_json(fields["error"]),
         features={name: _number(features, name) for name in features},
+        asks=_names(fields.get("asks", ())),  # answers of earlier versions have none
     )
+
+
+def _names(value: JsonValue) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise _broken()
+    names = tuple(name for name in value if isinstance(name, str))
+    if len(names) != len(value):
+        raise _broken()
+    return names
 
 
 def _part_to_json(part: Part) -> JsonObject:

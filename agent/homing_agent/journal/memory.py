@@ -49,6 +49,11 @@ class MemoryJournal:
             self._requests[request_id] = replace(record, answer=answer)
             self._messages.setdefault(answer.conversation_id, []).extend(messages)
 
+    def last_finished(self) -> RequestRecord | None:
+        """As in `Journal`."""
+        ended = [record for record in self._requests.values() if record.answer is not None]
+        return max(ended, key=lambda record: (record.started_at, record.id), default=None)
+
     def unfinished_requests(self) -> tuple[RequestRecord, ...]:
         """As in `Journal`."""
         found = [record for record in self._requests.values() if record.answer is None]

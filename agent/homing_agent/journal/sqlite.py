@@ -95,6 +95,15 @@ class SqliteJournal:
                     ],
                 )
 
+    def last_finished(self) -> RequestRecord | None:
+        """As in `Journal`."""
+        with _told():
+            row = self._db.execute(
+                "SELECT * FROM request WHERE answer IS NOT NULL"
+                " ORDER BY started_at DESC, id DESC LIMIT 1"
+            ).fetchone()
+        return None if row is None else to_request(row)
+
     def unfinished_requests(self) -> tuple[RequestRecord, ...]:
         """As in `Journal`."""
         with _told():

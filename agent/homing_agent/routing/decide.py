@@ -10,9 +10,11 @@ Hard rules come first, in this order, and no score overrides them:
 3. `--route home`: home. If home cannot be reached the phone answers, and says so.
 4. A call that acts while text from outside is in the context: a person looks at it.
 
-Then the score: a call or text that the rule doubts goes home. Where it cannot, a call whose
-arguments nobody said is dropped and the model answers in words, any other call that acts is put to
-a person with the doubt said, and the rest goes ahead with its low confidence shown.
+Then the score. Where no tool fits, the call is dropped and the model answers in words. A call or
+text that the rule doubts goes home. If a call is not doubted but lacks what nobody said, the person
+is asked for it. Where a doubtful step cannot go home, a call whose arguments nobody said is dropped
+and the model answers in words, any other call that acts is put to a person with the doubt said, and
+the rest goes ahead with its low confidence shown.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from homing_agent.routing.decisions import (
     UNKNOWN,
     Answer,
     Ask,
+    AskFor,
     CallTool,
     Decision,
     Decline,
@@ -36,10 +39,11 @@ from homing_agent.routing.decisions import (
     Speak,
 )
 from homing_agent.routing.features import Features, Point, Reach
-from homing_agent.routing.score import MarginRule, ScoreRule
+from homing_agent.routing.score import MarginRule, ScoreRule, made_up
 from homing_agent.routing.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 if TYPE_CHECKING:
+    from homing_agent.routing.features import CallFacts
     from homing_agent.routing.score import Judgement
 
 
@@ -134,23 +138,46 @@ def _stays(features: Features) -> str:
 def _scored(features: Features, judged: Judgement) -> Decision:
     stays = _stays(features)
     there = features.reach is Reach.THERE
-    if judged.doubt and not stays and not there:
-        return Escalate(judged.doubt, judged.confidence)
+    if judged.idle and not there:
+        return Speak(judged.idle, judged.confidence)
+    doubt = judged.doubt or _doubtful_question(features, judged)
+    if doubt and not stays and not there:
+        return Escalate(doubt, judged.confidence)
     if features.point is Point.FAILURE:
         return Answer(f"{features.failure or 'an attempt failed'}; the phone tries again")
-    reason = ", and ".join(part for part in (judged.doubt, "" if there else stays) if part)
+    reason = ", and ".join(part for part in (doubt, "" if there else stays) if part)
     reason = reason or _sure(features, judged, there=there)
     if features.call is None:
         return Answer(reason, judged.confidence)
-    if (
-        judged.invented and not there
-    ):  # home's model may well compose what it is asked to write down
-        return Speak(reason, judged.confidence)
+    if features.point is Point.NAME:
+        return CallTool(reason, judged.confidence)
+    return _called(features, features.call, judged, doubt, reason)
+
+
+def _called(
+    features: Features, call: CallFacts, judged: Judgement, doubt: str, reason: str
+) -> Decision:
+    """What becomes of a call that does not leave the phone, or that home's model has made."""
+    there = features.reach is Reach.THERE
+    if judged.lacking and not there:  # home's model may well compose what it is to write down
+        if doubt:
+            return Speak(reason, judged.confidence)
+        lacks = f"{call.name} needs what was not said: {', '.join(judged.lacking)}"
+        return AskFor(lacks, judged.lacking, judged.confidence)
     # The person who said --route phone has taken the phone's judgement upon themselves.
     chosen = features.route is RoutePreference.PHONE
-    if judged.doubt and features.call.effect is not EffectClass.READ and not chosen:
+    if there and judged.lacking:
+        doubt = reason = made_up(call, judged.lacking)
+    if doubt and call.effect is not EffectClass.READ and not chosen:
         return Ask(reason, judged.confidence)
     return CallTool(reason, judged.confidence)
+
+
+def _doubtful_question(features: Features, judged: Judgement) -> str:
+    """Asking for the same thing twice helps nobody."""
+    if judged.lacking and features.asked_before and features.call is not None:
+        return made_up(features.call, judged.lacking)
+    return ""
 
 
 def _sure(features: Features, judged: Judgement, *, there: bool) -> str:

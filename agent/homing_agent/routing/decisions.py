@@ -36,6 +36,21 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class AskFor:
+    """Drop the call and ask the person for what it lacks.
+
+    Attributes:
+        reason: why, for a person.
+        parameters: what was not said, in the order in which the tool requires it; at least one.
+        confidence: as in the others.
+    """
+
+    reason: str
+    parameters: tuple[str, ...]
+    confidence: float = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class Speak:
     """Drop the call, which the model made up, and let it answer in words instead."""
 
@@ -68,4 +83,4 @@ class Escalate:
     confidence: float = UNKNOWN
 
 
-Decision: TypeAlias = Answer | CallTool | Ask | Speak | Decline | Escalate
+Decision: TypeAlias = Answer | CallTool | Ask | AskFor | Speak | Decline | Escalate

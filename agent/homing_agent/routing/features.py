@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from homing_core.provenance import Sensitivity
 from homing_core.tools import EffectClass
 
 from homing_agent.request import RoutePreference
+from homing_agent.routing.clues import Clues
+from homing_agent.routing.leaning import LEAST, NO_LEANING, Leaning
 
 if TYPE_CHECKING:
     from homing_core.generation import CallSignals, TokenSignals
@@ -23,6 +25,8 @@ class Point(Enum):
 
     START = "start"
     """Before the phone's model runs."""
+    NAME = "name"
+    """The model has written a tool's name, and no arguments yet."""
     CALL = "call"
     """The model has written a call that fits a tool."""
     TEXT = "text"
@@ -50,13 +54,46 @@ class CallFacts:
         name: the tool.
         effect: what it may do.
         signals: how sure the model was; None if the engine cannot tell.
-        grounding: how much of the arguments the person said.
+        grounding: how much of the arguments the person said; None while there are none.
+        leaning: how the model leans to each tool if nothing is said.
+        overlap: share of the tool's own words that the request has.
+        rival_overlap: the highest such share of any other tool.
     """
 
     name: str
     effect: EffectClass
     signals: CallSignals | None
-    grounding: Grounding
+    grounding: Grounding | None
+    leaning: Leaning = NO_LEANING
+    overlap: float = 0.0
+    rival_overlap: float = 0.0
+
+    def numbers(self) -> dict[str, float]:
+        """What a rule may weigh; absent facts are absent."""
+        found: dict[str, float] = {
+            "acts": float(self.effect is not EffectClass.READ),
+            "overlap": self.overlap,
+            "overlap_lead": self.overlap - self.rival_overlap,
+        }
+        if self.grounding is not None:
+            found["said_share"] = self.grounding.lowest_share
+            found["arguments"] = float(len(self.grounding.shares))
+        if self.signals is not None:
+            found.update(_of_signals(self.name, self.signals))
+            found.update(self._gains(self.signals))
+        return found
+
+    def _gains(self, signals: CallSignals) -> dict[str, float]:
+        own = self.leaning.gain(self.name, signals.name_probability)
+        others = [
+            gain
+            for one in signals.names
+            if one.name != self.name
+            and (gain := self.leaning.gain(one.name, one.probability)) is not None
+        ]
+        if own is None:
+            return {}
+        return {"name_gain": own, "rival_gain": max(others, default=0.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +116,9 @@ class Features:
         call: at `CALL`.
         text: at `TEXT`, if the engine can tell.
         broken_call: at `TEXT`: the text reads like a call that could not be parsed.
+        clues: what the words of the request tell.
+        request: these words, for a rule that reads them itself.
+        asked_before: whether the person was asked for something that this call lacks just now.
     """
 
     point: Point
@@ -96,6 +136,9 @@ class Features:
     call: CallFacts | None = None
     text: TokenSignals | None = None
     broken_call: bool = False
+    clues: Clues = field(default_factory=Clues)
+    request: str = ""
+    asked_before: bool = False
 
     def numbers(self) -> dict[str, float]:
         """The same as numbers, for `--explain` and for a learned rule; absent facts are absent."""
@@ -107,20 +150,28 @@ class Features:
             "untrusted": float(self.untrusted),
             "home_unreachable": float(self.reach is Reach.UNREACHABLE),
         }
+        found.update(self.clues.numbers())
         if self.call is not None:
-            found["acts"] = float(self.call.effect is not EffectClass.READ)
-            found["said_share"] = self.call.grounding.lowest_share
-            signals = self.call.signals
-            if signals is not None:
-                found["call_probability"] = signals.call_probability
-                found["name_probability"] = signals.name_probability
-                found["name_margin"] = signals.name_margin
-                found["argument_probability"] = signals.lowest_argument_probability
-                found["grammar_share"] = signals.grammar_share
+            found.update(self.call.numbers())
         if self.text is not None:
             found["text_first_probability"] = self.text.first_probability
             found["text_token_probability"] = token_probability(self.text)
         return found
+
+
+def _of_signals(name: str, signals: CallSignals) -> dict[str, float]:
+    rivals = (one.probability for one in signals.names if one.name != name)
+    return {
+        "call_probability": signals.call_probability,
+        "name_probability": signals.name_probability,
+        "name_log": math.log(max(signals.name_probability, LEAST)),
+        "name_margin": signals.name_margin,
+        "rival_probability": max(rivals, default=0.0),
+        "argument_probability": signals.lowest_argument_probability,
+        "argument_decile": signals.argument_decile,
+        "argument_median": signals.argument_median,
+        "grammar_share": signals.grammar_share,
+    }
 
 
 def token_probability(signals: TokenSignals) -> float:

@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 
     from homing_core.canonical import JsonValue
 
+_MEANT = {
+    "100": frozenset(["full", "fully", "max", "maximum", "loudest", "top"]),
+    "50": frozenset(["half", "halfway", "middle"]),
+    "25": frozenset(["quarter"]),
+}
+"""Numbers that people say in other words."""
+_FILLERS = frozenset(
+    word
+    for line in (
+        "a an the to for of on in at by my me i it this that some something please pls",
+        "new make set create add write save put take start send show tell give get",
+        "do can could you would note down up let know want need like have",
+    )
+    for word in line.split()
+)
+"""Words that are no content by themselves."""
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
 _STEM = 4
 """Words count as the same if they share this many leading letters ("call", "calling")."""
@@ -35,26 +51,43 @@ class Grounding:
             if there are none.
         weakest: name of that argument; empty if there is none.
         unsaid_optional: optional arguments of which not one word was said.
+        shares: of each required argument, in the order in which the tool requires them.
     """
 
     lowest_share: float
     weakest: str
     unsaid_optional: tuple[str, ...]
+    shares: tuple[tuple[str, float], ...] = ()
+
+    def below(self, share: float) -> tuple[str, ...]:
+        """The required arguments of which less than this was said."""
+        return tuple(name for name, said in self.shares if said < share)
 
 
 def ground(
-    arguments: Mapping[str, JsonValue], required: Iterable[str], said: Iterable[str]
+    arguments: Mapping[str, JsonValue],
+    required: Iterable[str],
+    said: Iterable[str],
+    own: str = "",
 ) -> Grounding:
     """Compare a call's arguments with the person's words.
+
+    A required text that says nothing but what tool is wanted ("make a note") counts as not said.
 
     Args:
         arguments: of the call.
         required: names of the parameters that the tool requires.
         said: everything the person said in this conversation.
+        own: the tool's name and description.
     """
     heard = frozenset(word for text in said for word in _words(text))
-    needed = frozenset(required)
+    heard |= {number for number, words in _MEANT.items() if words & heard}
+    ordered = tuple(required)
+    needed = frozenset(ordered)
     shares = {name: _share(value, heard) for name, value in arguments.items()}
+    if own:
+        empty = _FILLERS | frozenset(_words(own))
+        shares |= {name: 0.0 for name in needed if _says_nothing(name, arguments, needed, empty)}
     weakest = min((name for name in shares if name in needed), key=shares.__getitem__, default="")
     return Grounding(
         lowest_share=shares.get(weakest, 1.0),
@@ -62,7 +95,25 @@ def ground(
         unsaid_optional=tuple(
             name for name, share in shares.items() if name not in needed and share <= 0
         ),
+        shares=tuple((name, shares[name]) for name in ordered if name in shares),
     )
+
+
+def _says_nothing(
+    name: str, arguments: Mapping[str, JsonValue], needed: frozenset[str], empty: frozenset[str]
+) -> bool:
+    """Whether a text holds no word but fillers, the tool's own and other required arguments'."""
+    value = arguments.get(name)
+    if not isinstance(value, str) or not value.strip():
+        return False
+    elsewhere = {
+        word
+        for other, given in arguments.items()
+        if other in needed and other != name and given != value
+        for text in _texts(given)
+        for word in _words(text)
+    }
+    return all(word in empty or word in elsewhere for word in _words(value))
 
 
 def _share(value: JsonValue, heard: frozenset[str]) -> float:

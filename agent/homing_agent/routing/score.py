@@ -1,4 +1,4 @@
-"""How sure the phone's model seems. A learned rule will take this one's place."""
+"""How sure the phone's model seems, by hand-made thresholds: the rule of an uncalibrated phone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 from homing_core.tools import EffectClass
 
 from homing_agent.routing.decisions import UNKNOWN
-from homing_agent.routing.features import token_probability
+from homing_agent.routing.features import Point, token_probability
 from homing_agent.routing.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from homing_core.generation import CallSignals, TokenSignals
 
     from homing_agent.routing.features import CallFacts, Features
@@ -24,19 +26,28 @@ class Judgement:
     Attributes:
         confidence: in [0, 1]; negative if it cannot tell.
         doubt: why the phone should not be relied on, for a person; empty if it may be.
-        invented: whether the call's arguments are the model's own invention.
+        lacking: required arguments that nobody said, so that the person may be asked for them.
+        idle: why no tool fits at all, for a person; empty if one may.
     """
 
     confidence: float
     doubt: str
-    invented: bool = False
+    lacking: tuple[str, ...] = ()
+    idle: str = ""
 
 
 class ScoreRule(Protocol):
     """Judges the phone's call or text. Pure."""
 
     def judge(self, features: Features) -> Judgement:
-        """Look at `features.call` or `features.text`; with neither, it cannot tell."""
+        """Look at `features.call` or `features.text`; with neither, it cannot tell.
+
+        At `Point.NAME` a doubt has to be strong: more is known once the arguments are written.
+        """
+        ...
+
+    def numbers(self, features: Features) -> Mapping[str, float]:
+        """What it goes by, for `--explain`."""
         ...
 
 
@@ -54,25 +65,29 @@ class MarginRule:
 
     def judge(self, features: Features) -> Judgement:
         """As in `ScoreRule`."""
+        if features.point is Point.NAME:
+            return Judgement(UNKNOWN, "")
         if features.call is not None:
             return self._judge_call(features.call)
         if features.text is not None:
             return self._judge_text(features.text)
         return Judgement(UNKNOWN, "")
 
+    def numbers(self, features: Features) -> Mapping[str, float]:
+        """As in `ScoreRule`."""
+        return features.numbers()
+
     def _judge_call(self, call: CallFacts) -> Judgement:
-        limits = self._limits
-        acts = call.effect is not EffectClass.READ
-        needed = limits.said_share if acts else limits.said_share_read
-        unsaid = ""
-        if call.grounding.lowest_share < needed:
-            unsaid = f"the model made up {call.grounding.weakest!r} for {call.name}"
+        lacking = lacking_of(call, self._limits)
+        unsaid = made_up(call, lacking)
         if call.signals is None:
-            return Judgement(UNKNOWN, unsaid, bool(unsaid))
+            return Judgement(UNKNOWN, unsaid, lacking)
         signals = call.signals
         confidence = signals.name_probability
-        doubt = unsaid or self._call_doubt(call, signals)
-        return Judgement(_within(confidence), doubt, bool(unsaid))
+        doubt = self._call_doubt(call, signals)
+        if lacking and not _asks_well(call, lacking):
+            doubt = unsaid
+        return Judgement(_within(confidence), doubt, lacking)
 
     def _call_doubt(self, call: CallFacts, signals: CallSignals) -> str:
         limits = self._limits
@@ -100,6 +115,25 @@ class MarginRule:
         elif mean < limits.text_token_probability:
             doubt = f"unsure of its words: {mean:.0%} each"
         return Judgement(_within(mean), doubt)
+
+
+def lacking_of(call: CallFacts, limits: Thresholds) -> tuple[str, ...]:
+    """The required arguments that nobody said."""
+    if call.grounding is None:
+        return ()
+    acts = call.effect is not EffectClass.READ
+    return call.grounding.below(limits.said_share if acts else limits.said_share_read)
+
+
+def made_up(call: CallFacts, lacking: tuple[str, ...]) -> str:
+    """That they are the model's own, for a person; empty if none is."""
+    return f"the model made up {lacking[0]!r} for {call.name}" if lacking else ""
+
+
+def _asks_well(call: CallFacts, lacking: tuple[str, ...]) -> bool:
+    """Whether something of the call was said, so that a question would not come from nowhere."""
+    grounding = call.grounding
+    return grounding is not None and len(lacking) < len(grounding.shares)
 
 
 def _within(value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from homing_core.errors import InvalidDataError
 from homing_core.provenance import Trust
@@ -14,6 +14,7 @@ from icalendar import Alarm as IcalAlarm
 from icalendar import Event
 
 from homing_agent.alarms.base import Alarm, AlarmKind
+from homing_agent.completing import with_completed
 from homing_agent.tool import AskPersonError, ToolContext, ToolOutput
 from homing_agent.tools.arguments import optional_text, text_argument
 from homing_agent.tools.base import Builtin
@@ -21,9 +22,10 @@ from homing_agent.tools.durations import parse_duration, say_duration
 from homing_agent.tools.entries import entry_repeats, entry_time, entry_title
 from homing_agent.tools.icalfile import append_entry, put, read_entries
 from homing_agent.tools.listing import listing
-from homing_agent.tools.when import parse_when, say_day, say_moment
+from homing_agent.tools.when import parse_when, say_day, say_moment, understood
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from homing_core.canonical import JsonObject
@@ -55,7 +57,7 @@ _ADD = ToolSpec(
 )
 _LIST = ToolSpec(
     name="list_events",
-    description="Show the appointments in the user's calendar.",
+    description="Show what is in the user's calendar.",
     parameters={
         "type": "object",
         "properties": {"day": {"type": "string", "description": "only this day"}},
@@ -90,12 +92,21 @@ class AddEvent(Builtin):
     """
 
     SPEC = _ADD
+    QUESTIONS: ClassVar[Mapping[str, str]] = {
+        "title": "What shall the event be called?",
+        "when": "When is it?",
+    }
 
     def __init__(self, folder: Path, local: LocalTime, alarms: Alarms) -> None:
         """Keep them."""
         self._path = folder / FILE
         self._local = local
         self._alarms = alarms
+
+    def complete(self, arguments: JsonObject, request: str) -> JsonObject:
+        """As in `homing_agent.completing.Completing`."""
+        now = self._local.now()
+        return with_completed(arguments, "when", request, lambda words: understood(words, now))
 
     def preview(self, arguments: JsonObject) -> str:
         """As in `Tool`."""
@@ -147,6 +158,11 @@ class ListEvents(Builtin):
         """Keep them."""
         self._path = folder / FILE
         self._local = local
+
+    def complete(self, arguments: JsonObject, request: str) -> JsonObject:
+        """As in `homing_agent.completing.Completing`."""
+        now = self._local.now()
+        return with_completed(arguments, "day", request, lambda words: understood(words, now))
 
     def preview(self, arguments: JsonObject) -> str:
         """As in `Tool`."""

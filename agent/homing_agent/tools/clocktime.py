@@ -38,12 +38,15 @@ _FORMS = tuple(
         rf"{_LEAD}\b(?P<past>half|quarter|\d{{1,2}})(?: minutes?)? past {_HOUR}",
         rf"{_LEAD}\b(?P<to>quarter|5|10|20|25)(?: minutes?)? to {_HOUR}",
         rf"{_LEAD}\b(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}})(?::\d{{2}})?(?:{_MERIDIEM})?(?![\d:])",
+        rf"{_LEAD}\b(?P<hour>\d{{1,2}})\.(?P<minute>\d{{2}}){_MERIDIEM}",
         rf"{_LEAD}\b(?P<hour>\d{{1,2}}){_MERIDIEM}",
         rf"{_LEAD}\b(?P<hour>\d{{1,2}}) ?o'?clock\b(?:{_MERIDIEM})?",
         r"\b(?:at|by|around|about|@)\s*(?P<hour>\d{1,2})(?![\d/.:-]|st\b|nd\b|rd\b|th\b)",
         r"(?:^|(?<=today )|(?<=tomorrow ))(?P<hour>\d{1,2})$",
     )
 )
+_BARE = re.compile(r"(?:^|(?<=[\s,]))(?P<hour>\d{1,2})$")
+"""An hour where the part of the day is said as well: "tomorrow, 8 in the evening"."""
 _RANGE = re.compile(r"\bfrom\s+\d")
 _PART = re.compile(rf"\b(?:in the |this |at |by )?(?P<part>{'|'.join(_PARTS)})\b")
 
@@ -78,8 +81,8 @@ def take_clock_time(text: str) -> tuple[ClockTime | None, str]:
     if _PART.search(rest):
         raise _two()
     clock = None
-    for form in _FORMS:
-        hit = form.search(rest)
+    for form in (*_FORMS, *([_BARE] if part else [])):
+        hit = form.search(rest) if clock is None or form is not _BARE else None
         if hit and clock is not None:
             raise _two()
         if hit:

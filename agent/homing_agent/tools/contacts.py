@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from homing_core.errors import HomingError, InvalidDataError
 from homing_core.labels import clean_label
@@ -20,6 +20,7 @@ from homing_agent.tools.listing import listing
 from homing_agent.tools.vcard import Card, parse_cards, write_card
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from homing_core.canonical import JsonObject
@@ -47,7 +48,7 @@ _ADD = ToolSpec(
 )
 _FIND = ToolSpec(
     name="find_contact",
-    description="Look up a person's phone number or e-mail.",
+    description="Look up a person's number or e-mail in the address book.",
     parameters={
         "type": "object",
         "properties": {"name": {"type": "string", "minLength": 1}},
@@ -68,6 +69,7 @@ class AddContact(Builtin):
     """
 
     SPEC = _ADD
+    QUESTIONS: ClassVar[Mapping[str, str]] = {"name": "What is their name?"}
 
     def __init__(self, folder: Path) -> None:
         """Keep it."""
@@ -109,6 +111,7 @@ class FindContact(Builtin):
     """
 
     SPEC = _FIND
+    QUESTIONS: ClassVar[Mapping[str, str]] = {"name": "Whom shall I look up?"}
 
     def __init__(self, folder: Path) -> None:
         """Keep it."""

@@ -54,6 +54,7 @@ _NUMERIC = re.compile(r"^(\d{1,2})(?:/|([.-]))(\d{1,2})(?:[/.-](\d{4}))?$")
 _SETTINGS = {"PREFER_DATES_FROM": "future", "PARSERS": ["relative-time", "absolute-time"]}
 _MONTHS_A_YEAR = 12
 _DAY_DIGITS = 2
+_MOST_WEEKS = 1000
 _HINT = "Say it like: tomorrow, next friday, or 24 December."
 
 
@@ -65,14 +66,9 @@ def find_day(words: str, today: date) -> date:
         InvalidDataError: not understood.
     """
     tokens = [token for token in re.split(r"[\s,]+", words) if token and token not in _IGNORED]
-    if tokens == ["today"]:
-        return today
-    if len(tokens) == 1:
-        numeric, ordinal = _NUMERIC.match(tokens[0]), _DAY_OF_MONTH.match(tokens[0])
-        if numeric:
-            return _numeric(numeric, today)
-        if ordinal:
-            return _day_of_month(int(ordinal[1]), today)
+    plain = _plain_day(tokens, today)
+    if plain is not None:
+        return plain
     if not tokens or not all(_known(token) for token in tokens) or not _names_day(tokens):
         raise _not_understood()
     if "from" in tokens and tokens[tokens.index("from") + 1 :] != ["now"]:
@@ -80,11 +76,49 @@ def find_day(words: str, today: date) -> date:
     found = _dateparser(" ".join(tokens), today)
     if found is None:
         raise _not_understood()
-    named = [_WEEKDAYS[token] for token in tokens if token in _WEEKDAYS]
-    if named and found.weekday() not in named:
+    for token in tokens:
+        if token in _WEEKDAYS:
+            _same_day(found, token)
+    return found
+
+
+def _same_day(found: date, weekday: str) -> date:
+    """The day, if it is that weekday."""
+    if found.weekday() != _WEEKDAYS[weekday]:
         msg = f"{found.day} {found:%B} {found.year} is a {found:%A}"
         raise AskPersonError(msg, "Which day do you mean?")
     return found
+
+
+def _weeks_from(tokens: list[str]) -> bool:
+    """Such as "a week from friday" or "2 weeks from tomorrow"."""
+    return (
+        len(tokens) == 4  # noqa: PLR2004  # count, unit, "from", day
+        and (tokens[0] == "a" or tokens[0].isdigit())
+        and tokens[1] in {"week", "weeks"}
+        and tokens[2] == "from"
+        and (tokens[3] in _WEEKDAYS or tokens[3] in {"tomorrow", "today"})
+    )
+
+
+def _plain_day(tokens: list[str], today: date) -> date | None:
+    """The day where its form alone says which one it is; None if it does not."""
+    if tokens == ["today"]:
+        return today
+    numeric = _NUMERIC.match(tokens[0]) if len(tokens) == 1 else None
+    if numeric:
+        return _numeric(numeric, today)
+    ordinal = _DAY_OF_MONTH.match(tokens[-1]) if tokens else None
+    if ordinal and len(tokens) == 1:
+        return _day_of_month(int(ordinal[1]), today)
+    if ordinal and len(tokens) == 2 and tokens[0] in _WEEKDAYS:  # noqa: PLR2004  # "friday 20th"
+        return _same_day(_day_of_month(int(ordinal[1]), today), tokens[0])
+    if _weeks_from(tokens):
+        weeks = 1 if tokens[0] == "a" else int(tokens[0])
+        if weeks > _MOST_WEEKS:
+            raise _not_understood()
+        return find_day(tokens[3], today) + timedelta(weeks=weeks)
+    return None
 
 
 def _dateparser(words: str, today: date) -> date | None:
@@ -113,7 +147,7 @@ def _names_day(tokens: list[str]) -> bool:
         days = [token for token in numbers if len(token.rstrip("stndrh")) <= _DAY_DIGITS]
         return len(days) == 1 and len(numbers) <= 2  # noqa: PLR2004  # a day and a year
     if any(token in _WEEKDAYS or token in {"tomorrow", "yesterday"} for token in tokens):
-        return not numbers
+        return not numbers or _weeks_from(tokens)
     return bool(_UNITS & set(tokens)) and len(numbers) + tokens.count("a") == 1
 
 

@@ -25,10 +25,13 @@ _NAMES = {
     **dict.fromkeys(("w", "week", "weeks"), "weeks"),
 }
 _UNIT = "|".join(sorted(_NAMES, key=len, reverse=True))
+_HALF = r"\s+and a half"
 _PIECE = re.compile(
-    rf"(?P<count>\d+(?:\.\d+)?|half an?|an?|half)\s*(?P<unit>{_UNIT})(?![a-z])"
-    r"(?P<half>\s+and a half)?"
+    rf"(?:(?P<count>\d+(?:\.\d+)?)(?P<early>{_HALF})?[\s-]*|(?P<word>half an?|an?|half)\s+"
+    rf"|(?P<quarters>a|3) ?quarters? (?:of )?an? )(?P<unit>{_UNIT})(?![a-z])(?P<late>{_HALF})?"
 )
+_MINUTES = re.compile(r"\s*(?P<minutes>[1-5]?\d)$")
+"""What may follow hours: "1h45", "1 hour 45"."""
 _GLUE = re.compile(r"[\s,]*(?:and\s+)?")
 _SAY = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 _HINT = "Say it like: 20 minutes, or 1 hour 30 minutes."
@@ -46,6 +49,10 @@ def find_duration(words: str) -> timedelta | None:
             return None
         seconds += _seconds(piece)
         found = True
+        minutes = _MINUTES.match(text, piece.end())
+        if minutes and _NAMES[piece["unit"]] == "hours":
+            seconds += _UNITS["minutes"] * int(minutes["minutes"])
+            break
         glue = _GLUE.match(text, piece.end())
         position = glue.end() if glue else piece.end()
     return timedelta(seconds=round(seconds)) if found and seconds < timedelta.max.days else None
@@ -79,8 +86,12 @@ def say_duration(length: timedelta) -> str:
 
 
 def _seconds(piece: re.Match[str]) -> float:
-    count = piece["count"]
-    amount = float(count) if count[0].isdigit() else (0.5 if count.startswith("half") else 1.0)
-    if piece["half"]:
+    if piece["count"]:
+        amount = float(piece["count"])
+    elif piece["quarters"]:
+        amount = 0.75 if piece["quarters"] == "3" else 0.25
+    else:
+        amount = 0.5 if piece["word"].startswith("half") else 1.0
+    if piece["early"] or piece["late"]:
         amount += 0.5
     return amount * _UNITS[_NAMES[piece["unit"]]]

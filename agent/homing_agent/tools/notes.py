@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from homing_core.errors import ConflictError, HomingError
 from homing_core.labels import clean_label
@@ -19,6 +19,7 @@ from homing_agent.tools.files import locked, read_text, write_new
 from homing_agent.tools.listing import listing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from homing_core.canonical import JsonObject
@@ -69,6 +70,7 @@ class SaveNote(Builtin):
     """
 
     SPEC = _SAVE
+    QUESTIONS: ClassVar[Mapping[str, str]] = {"text": "What shall I write down?"}
 
     def __init__(self, folder: Path) -> None:
         """Keep it."""
@@ -104,6 +106,7 @@ class SearchNotes(Builtin):
     """
 
     SPEC = _SEARCH
+    QUESTIONS: ClassVar[Mapping[str, str]] = {"query": "What shall I look for?"}
 
     def __init__(self, folder: Path) -> None:
         """Keep it."""

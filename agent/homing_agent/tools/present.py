@@ -26,7 +26,7 @@ class CurrentTime(Builtin):
 
     SPEC = ToolSpec(
         name="current_time",
-        description="Tell today's date and the time.",
+        description="Tell what time it is now, and today's date.",
         parameters={"type": "object", "properties": {}},
         effect=EffectClass.READ,
         idempotent=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from homing_core.provenance import Trust
 from homing_core.tools import EffectClass, ToolSpec
@@ -12,15 +12,17 @@ from icalendar import Alarm as IcalAlarm
 from icalendar import Todo
 
 from homing_agent.alarms.base import Alarm, AlarmKind
+from homing_agent.completing import with_completed
 from homing_agent.tool import ToolContext, ToolOutput
 from homing_agent.tools.arguments import text_argument
 from homing_agent.tools.base import Builtin
 from homing_agent.tools.entries import entry_done, entry_time, entry_title
 from homing_agent.tools.icalfile import append_entry, put, read_entries
 from homing_agent.tools.listing import listing
-from homing_agent.tools.when import parse_future, say_day, say_moment
+from homing_agent.tools.when import parse_future, say_day, say_moment, understood
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from homing_core.canonical import JsonObject
@@ -67,12 +69,21 @@ class SetReminder(Builtin):
     """
 
     SPEC = _SET
+    QUESTIONS: ClassVar[Mapping[str, str]] = {
+        "text": "What shall I remind you of?",
+        "when": "When shall I remind you?",
+    }
 
     def __init__(self, folder: Path, local: LocalTime, alarms: Alarms) -> None:
         """Keep them."""
         self._path = folder / FILE
         self._local = local
         self._alarms = alarms
+
+    def complete(self, arguments: JsonObject, request: str) -> JsonObject:
+        """As in `homing_agent.completing.Completing`."""
+        now = self._local.now()
+        return with_completed(arguments, "when", request, lambda words: understood(words, now))
 
     def preview(self, arguments: JsonObject) -> str:
         """As in `Tool`."""

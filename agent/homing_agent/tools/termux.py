@@ -22,6 +22,8 @@ from homing_agent.tools.base import Builtin
 from homing_agent.tools.command import run_command
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from homing_core.canonical import JsonObject, JsonValue
 
 TIMEOUT_S = 10.0
@@ -111,6 +113,10 @@ class SendMessage(TermuxTool):
         topics=frozenset({Topic.OTHER_PEOPLE}),
         typical_ms=1000,
     )
+    QUESTIONS: ClassVar[Mapping[str, str]] = {
+        "number": "Which number shall I send it to?",
+        "text": "What shall I write?",
+    }
 
     def preview(self, arguments: JsonObject) -> str:
         """As in `Tool`."""
@@ -132,7 +138,7 @@ class SetTorch(TermuxTool):
     COMMAND = "termux-torch"
     SPEC = ToolSpec(
         name="set_torch",
-        description="Switch the phone's flashlight on or off.",
+        description="Switch the phone's flashlight (torch, lamp) on or off.",
         parameters={
             "type": "object",
             "properties": {"state": {"type": "string", "enum": ["on", "off"]}},
@@ -158,7 +164,7 @@ class SetWifi(TermuxTool):
     COMMAND = "termux-wifi-enable"
     SPEC = ToolSpec(
         name="set_wifi",
-        description="Switch Wi-Fi on or off.",
+        description="Switch Wi-Fi (wlan, wireless internet) on or off.",
         parameters={
             "type": "object",
             "properties": {"state": {"type": "string", "enum": ["on", "off"]}},
@@ -184,7 +190,7 @@ class SetVolume(TermuxTool):
     COMMAND = "termux-volume"
     SPEC = ToolSpec(
         name="set_volume",
-        description="Set the phone's volume.",
+        description="Set how loud music, ringtone, alarm, calls or notifications are.",
         parameters={
             "type": "object",
             "properties": {
@@ -201,6 +207,7 @@ class SetVolume(TermuxTool):
         output_trust=Trust.TRUSTED,
         typical_ms=800,
     )
+    QUESTIONS: ClassVar[Mapping[str, str]] = {"percent": "How loud, in percent?"}
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
         """As in `Tool`."""
@@ -227,7 +234,7 @@ class BatteryLevel(TermuxTool):
     COMMAND = "termux-battery-status"
     SPEC = ToolSpec(
         name="battery_level",
-        description="Tell the phone's battery level.",
+        description="Tell how full the phone's battery is.",
         parameters={"type": "object", "properties": {}},
         effect=EffectClass.READ,
         idempotent=True,

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from homing_core.provenance import Trust
 from homing_core.tools import EffectClass, ToolSpec
 
 from homing_agent.alarms.base import Alarm, AlarmKind
+from homing_agent.completing import with_completed
 from homing_agent.tool import ToolContext, ToolOutput
 from homing_agent.tools.arguments import optional_text, text_argument
 from homing_agent.tools.base import Builtin
-from homing_agent.tools.durations import parse_duration, say_duration
+from homing_agent.tools.durations import find_duration, parse_duration, say_duration
 from homing_agent.tools.listing import listing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from homing_core.canonical import JsonObject
 
     from homing_agent.alarms.base import Alarms
@@ -40,7 +43,7 @@ _START = ToolSpec(
 )
 _LIST = ToolSpec(
     name="list_timers",
-    description="Show running timers.",
+    description="Show how much time running timers have left.",
     parameters={"type": "object", "properties": {}},
     effect=EffectClass.READ,
     idempotent=True,
@@ -58,11 +61,18 @@ class StartTimer(Builtin):
     """
 
     SPEC = _START
+    QUESTIONS: ClassVar[Mapping[str, str]] = {"duration": "For how long?"}
 
     def __init__(self, local: LocalTime, alarms: Alarms) -> None:
         """Keep them."""
         self._local = local
         self._alarms = alarms
+
+    def complete(self, arguments: JsonObject, request: str) -> JsonObject:
+        """As in `homing_agent.completing.Completing`."""
+        return with_completed(
+            arguments, "duration", request, lambda words: find_duration(words) is not None
+        )
 
     def preview(self, arguments: JsonObject) -> str:
         """As in `Tool`."""

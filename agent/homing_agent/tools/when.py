@@ -122,6 +122,23 @@ def parse_future(words: str, now: datetime, usual: time) -> datetime:
     return at
 
 
+def understood(words: str, now: datetime) -> bool:
+    """Whether words say a moment, or one that only the person can settle.
+
+    A number alone does not: among other words it can be anything.
+    """
+    plain = digits(words)
+    if plain.isdigit():
+        return False
+    try:
+        parse_when(_REPEATS.sub("", plain), now)
+    except AskPersonError:
+        return True
+    except InvalidDataError:
+        return False
+    return True
+
+
 def say_moment(at: datetime) -> str:
     """Such as "Tuesday 1 December 2026, 09:00"."""
     return f"{say_day(at)}, {at:%H:%M}"

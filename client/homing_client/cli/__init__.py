@@ -12,8 +12,11 @@ from homing_client.cli import (
     approvals_command,
     ask_command,
     audit_command,
+    calibrate_command,
     chat_command,
     devices_command,
+    eval_command,
+    feedback_command,
     forget_command,
     jobs_command,
     jobs_result,
@@ -72,6 +75,9 @@ approvals_command.register(jobs_command.jobs)
 jobs_command.register(app)
 tools_command.register(app)
 models_command.register(app)
+feedback_command.register(app)
+calibrate_command.register(app)
+eval_command.register(app)
 protect_command.register(keys_command.keys)
 keys_command.register(app)
 serve_command.register(app)

@@ -145,6 +145,7 @@ def answer_object(answer: FinalAnswer) -> dict[str, Any]:
         "ttft_ms": round(answer.ttft_ms, 1),
         "total_ms": round(answer.total_ms, 1),
         "text": answer.text,
+        "asks": list(answer.asks),
         "tool_calls": [step_object(step) for step in answer.steps],
         "exit_status": answer.exit_status,
         "error": {

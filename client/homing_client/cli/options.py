@@ -55,6 +55,18 @@ Model: TypeAlias = Annotated[
     typer.Option("--model", metavar="NAME", help="Catalog name or path of a GGUF file."),
 ]
 
+CasesFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--cases", metavar="FILE", help="Labelled requests of your own, one a line."),
+]
+EveryTool: TypeAlias = Annotated[
+    bool,
+    typer.Option("--every-tool", help="Offer also the tools that cannot act on this device."),
+]
+Fresh: TypeAlias = Annotated[
+    bool, typer.Option("--fresh", help="Forget earlier trials and try everything anew.")
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:

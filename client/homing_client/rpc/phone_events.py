@@ -105,6 +105,7 @@ def encode_final(value: FinalAnswer) -> phone_pb2.Answer:
         exit_status=value.exit_status,
         error=encode_failed(value.error) if value.error else None,
         features=dict(value.features),
+        asks=[readable(name) for name in value.asks],
     )
 
 
@@ -129,6 +130,7 @@ def decode_final(message: phone_pb2.Answer) -> FinalAnswer:
         exit_status=message.exit_status,
         error=decode_failed(message.error) if message.HasField("error") else None,
         features={name: finite(value, "feature") for name, value in message.features.items()},
+        asks=tuple(clean_label(name) for name in message.asks),
     )
 
 

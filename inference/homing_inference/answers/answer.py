@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from homing_core.generation import FinishReason, TextDelta, ThinkingDelta, ToolCallEvent
+from homing_core.generation import (
+    FinishReason,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallEvent,
+    ToolNamed,
+)
 
 from homing_inference.answers.signals import SIGNAL_TOKENS, TokenLog
 from homing_inference.answers.stops import StopWatch
@@ -25,6 +31,9 @@ if TYPE_CHECKING:
     from homing_inference.answers.choosing import Choice
     from homing_inference.formats.base import Parsed, Parser
 
+_NAME_CHARS: Final = 200
+"""No tool's name is longer; what the model writes may be."""
+
 
 class SeenNames(Protocol):
     """How likely each tool was where a call's name was written; see `NameWatch`."""
@@ -42,6 +51,7 @@ class Answer:
         turn_stops: strings that end the model's turn.
         stops: strings at which the caller wants it to end.
         names: knows how likely each tool's name was; None where nobody watches.
+        early_names: whether to tell of a call's name before its arguments are written.
     """
 
     def __init__(
@@ -50,8 +60,12 @@ class Answer:
         turn_stops: Sequence[str] = (),
         stops: Sequence[str] = (),
         names: SeenNames | None = None,
+        *,
+        early_names: bool = False,
     ) -> None:
         """Nothing is written yet."""
+        self._early_names = early_names
+        self._seen: tuple[NameProbability, ...] = ()
         self._names = names
         self._parser = parser
         self._turn_stops = frozenset(turn_stops)
@@ -135,20 +149,18 @@ class Answer:
                     if not self._signals_sent:
                         self._signals_from = self.tokens
                 case CallOpened():
-                    self._opened, self._named = item, None
+                    self._opened, self._named, self._seen = item, None, ()
                     self._in_call = True
                 case CallNamed():
                     self._named = item
+                    self._seen = () if self._names is None else self._names.take(item.start)
+                    if self._early_names and len(item.name) <= _NAME_CHARS:
+                        signals = self._log.name_signals(self._opened, item, self._seen)
+                        events.append(ToolNamed(item.name, signals))
                 case CallParsed():
-                    names = self._seen_names()
-                    signals = self._log.call_signals(self._opened, self._named, item, names)
+                    signals = self._log.call_signals(self._opened, self._named, item, self._seen)
                     events.append(ToolCallEvent(item.call, signals))
                     self._opened = self._named = None
                     self._in_call = False
                     self._calls += 1
         return events
-
-    def _seen_names(self) -> tuple[NameProbability, ...]:
-        if self._names is None or self._named is None:
-            return ()
-        return self._names.take(self._named.start)

@@ -239,7 +239,13 @@ class RunMaker:
         names = self._names(request)
         return Run(
             request,
-            Answer(parser, self._chat.stop, request.sampling.stop, names),
+            Answer(
+                parser,
+                self._chat.stop,
+                request.sampling.stop,
+                names,
+                early_names=request.early_names,
+            ),
             self._guard(request, prompt) if self._guard else FreeGuard(),
             self._vocabulary,
             room=room,

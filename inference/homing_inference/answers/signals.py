@@ -66,6 +66,20 @@ class TokenLog:
         logprobs = [math.log(max(token.probability, 1e-30)) for token in tokens]
         return TokenSignals(tokens[0].probability, sum(logprobs) / len(tokens), len(tokens))
 
+    def name_signals(
+        self, opened: CallOpened | None, named: CallNamed, names: tuple[NameProbability, ...] = ()
+    ) -> CallSignals:
+        """How sure the model was of a call's name; of its arguments nothing is known yet."""
+        name = self.within(named.start, named.end)
+        call = self.within(opened.start, named.end) if opened else []
+        return CallSignals(
+            call_probability=call[0].probability if call else 0.0,
+            name_probability=math.prod(token.probability for token in name),
+            name_margin=min((token.margin for token in name), default=0.0),
+            grammar_share=min((token.share for token in call), default=1.0),
+            names=names,
+        )
+
     def call_signals(
         self,
         opened: CallOpened | None,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from homing_core.messages import Role, user
+from homing_core.scoring import CONTENT_FREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from homing_core.messages import Message
     from homing_core.scoring import ToolScores
 
-CONTENT_FREE: Final = "N/A"
-"""A request that asks for nothing."""
 BASELINE_FLOOR: Final = 1e-4
 """Share of the mass from which on a branch is looked at. Lower than for a request: a name that is
 rare here may be likely there, and this is computed only once a prefix."""

@@ -15,6 +15,7 @@ from homing_core.generation import (
     ThinkingDelta,
     TokenLogprobs,
     ToolCallEvent,
+    ToolNamed,
 )
 
 if TYPE_CHECKING:
@@ -116,10 +117,8 @@ def event_bytes(event: GenerationEvent) -> int:
     match event:
         case TextDelta() | ThinkingDelta():
             return _OVERHEAD_BYTES + len(event.text)
-        case ToolCallEvent():
-            names = () if event.signals is None else event.signals.names
-            written = len(event.call.name) + len(canonical_json(event.call.arguments))
-            return _OVERHEAD_BYTES + written + sum(_ENTRY_BYTES + len(name.name) for name in names)
+        case ToolCallEvent() | ToolNamed():
+            return _OVERHEAD_BYTES + _call_bytes(event)
         case TokenLogprobs():
             return _OVERHEAD_BYTES + sum(
                 _ENTRY_BYTES * (1 + len(token.top))
@@ -133,3 +132,11 @@ def event_bytes(event: GenerationEvent) -> int:
             return _OVERHEAD_BYTES + event_bytes(event.event)
         case _:
             return _OVERHEAD_BYTES
+
+
+def _call_bytes(event: ToolCallEvent | ToolNamed) -> int:
+    names = () if event.signals is None else event.signals.names
+    held = sum(_ENTRY_BYTES + len(name.name) for name in names)
+    if isinstance(event, ToolNamed):
+        return len(event.name) + held
+    return len(event.call.name) + len(canonical_json(event.call.arguments)) + held

@@ -15,6 +15,7 @@ from homing_core.generation import (
     TokenLogprobs,
     TokenSignals,
     ToolCallEvent,
+    ToolNamed,
     Usage,
 )
 
@@ -26,6 +27,7 @@ from homing_proto.codec.fields import (
     finite,
     malformed,
     max_bytes,
+    max_chars,
     not_negative,
     positive,
     probability,
@@ -106,6 +108,11 @@ def _encode_kind(  # noqa: PLR0911  # one for each kind
             signals = None if value.signals is None else encode_call_signals(value.signals)
             call = wire.ToolCallEvent(call=encode_tool_call(value.call), signals=signals)
             return wire.GenerationEvent(seq=seq, sample=sample, tool_call=call)
+        case ToolNamed():
+            named = wire.ToolNamed(
+                name=readable(value.name), signals=encode_call_signals(value.signals)
+            )
+            return wire.GenerationEvent(seq=seq, sample=sample, tool_named=named)
         case TokenSignals():
             start = wire.TokenSignals(
                 first_probability=value.first_probability,
@@ -147,6 +154,11 @@ def _decode_kind(message: wire.GenerationEvent) -> SampleEvent:  # noqa: PLR0911
             return ToolCallEvent(
                 call=decode_tool_call(event.call),
                 signals=decode_call_signals(event.signals) if event.HasField("signals") else None,
+            )
+        case "tool_named":
+            return ToolNamed(
+                max_chars(message.tool_named.name, limits.MAX_NAME_CHARS, "tool's name"),
+                decode_call_signals(message.tool_named.signals),
             )
         case "token_signals":
             signals = message.token_signals

@@ -115,6 +115,7 @@ def encode_generate_request(value: GenerateRequest) -> wire.GenerateRequest:
         call_grammar=CALL_GRAMMARS.encode(value.call_grammar),
         logprobs=value.logprobs,
         adapter=value.adapter,
+        early_names=value.early_names,
     )
 
 
@@ -153,4 +154,5 @@ def decode_generate_request(message: wire.GenerateRequest) -> GenerateRequest:
         call_grammar=CALL_GRAMMARS.decode(message.call_grammar),
         logprobs=message.logprobs,
         adapter=max_chars(message.adapter, limits.MAX_NAME_CHARS, "adapter's name"),
+        early_names=message.early_names,
     )

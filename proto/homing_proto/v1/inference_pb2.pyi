@@ -112,7 +112,7 @@ class Sampling(_message.Message):
     def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., seed: _Optional[int] = ..., max_tokens: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GenerateRequest(_message.Message):
-    __slots__ = ("generation_id", "model", "messages", "tools", "thinking", "sampling", "continue_last", "priority", "deadline_ms", "max_context_tokens", "samples", "thinking_budget", "tool_choice", "call_grammar", "logprobs", "adapter")
+    __slots__ = ("generation_id", "model", "messages", "tools", "thinking", "sampling", "continue_last", "priority", "deadline_ms", "max_context_tokens", "samples", "thinking_budget", "tool_choice", "call_grammar", "logprobs", "adapter", "early_names")
     GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +129,7 @@ class GenerateRequest(_message.Message):
     CALL_GRAMMAR_FIELD_NUMBER: _ClassVar[int]
     LOGPROBS_FIELD_NUMBER: _ClassVar[int]
     ADAPTER_FIELD_NUMBER: _ClassVar[int]
+    EARLY_NAMES_FIELD_NUMBER: _ClassVar[int]
     generation_id: str
     model: str
     messages: _containers.RepeatedCompositeFieldContainer[Message]
@@ -145,7 +146,8 @@ class GenerateRequest(_message.Message):
     call_grammar: CallGrammar
     logprobs: int
     adapter: str
-    def __init__(self, generation_id: _Optional[str] = ..., model: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., tools: _Optional[_Iterable[_Union[_tool_pb2.ToolSpec, _Mapping]]] = ..., thinking: _Optional[_Union[Thinking, str]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., continue_last: _Optional[bool] = ..., priority: _Optional[_Union[Priority, str]] = ..., deadline_ms: _Optional[int] = ..., max_context_tokens: _Optional[int] = ..., samples: _Optional[int] = ..., thinking_budget: _Optional[int] = ..., tool_choice: _Optional[_Union[ToolChoice, str]] = ..., call_grammar: _Optional[_Union[CallGrammar, str]] = ..., logprobs: _Optional[int] = ..., adapter: _Optional[str] = ...) -> None: ...
+    early_names: bool
+    def __init__(self, generation_id: _Optional[str] = ..., model: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., tools: _Optional[_Iterable[_Union[_tool_pb2.ToolSpec, _Mapping]]] = ..., thinking: _Optional[_Union[Thinking, str]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., continue_last: _Optional[bool] = ..., priority: _Optional[_Union[Priority, str]] = ..., deadline_ms: _Optional[int] = ..., max_context_tokens: _Optional[int] = ..., samples: _Optional[int] = ..., thinking_budget: _Optional[int] = ..., tool_choice: _Optional[_Union[ToolChoice, str]] = ..., call_grammar: _Optional[_Union[CallGrammar, str]] = ..., logprobs: _Optional[int] = ..., adapter: _Optional[str] = ..., early_names: _Optional[bool] = ...) -> None: ...
 
 class NameProbability(_message.Message):
     __slots__ = ("name", "probability")
@@ -182,6 +184,14 @@ class ToolCallEvent(_message.Message):
     call: _tool_pb2.ToolCall
     signals: CallSignals
     def __init__(self, call: _Optional[_Union[_tool_pb2.ToolCall, _Mapping]] = ..., signals: _Optional[_Union[CallSignals, _Mapping]] = ...) -> None: ...
+
+class ToolNamed(_message.Message):
+    __slots__ = ("name", "signals")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    signals: CallSignals
+    def __init__(self, name: _Optional[str] = ..., signals: _Optional[_Union[CallSignals, _Mapping]] = ...) -> None: ...
 
 class TokenSignals(_message.Message):
     __slots__ = ("first_probability", "mean_logprob", "tokens")
@@ -238,7 +248,7 @@ class Done(_message.Message):
     def __init__(self, reason: _Optional[_Union[FinishReason, str]] = ...) -> None: ...
 
 class GenerationEvent(_message.Message):
-    __slots__ = ("seq", "text", "thinking", "tool_call", "token_signals", "usage", "done", "failed", "token_logprobs", "sample")
+    __slots__ = ("seq", "text", "thinking", "tool_call", "token_signals", "usage", "done", "failed", "token_logprobs", "tool_named", "sample")
     SEQ_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     THINKING_FIELD_NUMBER: _ClassVar[int]
@@ -248,6 +258,7 @@ class GenerationEvent(_message.Message):
     DONE_FIELD_NUMBER: _ClassVar[int]
     FAILED_FIELD_NUMBER: _ClassVar[int]
     TOKEN_LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    TOOL_NAMED_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
     seq: int
     text: str
@@ -258,8 +269,9 @@ class GenerationEvent(_message.Message):
     done: Done
     failed: _common_pb2.Error
     token_logprobs: TokenLogprobs
+    tool_named: ToolNamed
     sample: int
-    def __init__(self, seq: _Optional[int] = ..., text: _Optional[str] = ..., thinking: _Optional[str] = ..., tool_call: _Optional[_Union[ToolCallEvent, _Mapping]] = ..., token_signals: _Optional[_Union[TokenSignals, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., token_logprobs: _Optional[_Union[TokenLogprobs, _Mapping]] = ..., sample: _Optional[int] = ...) -> None: ...
+    def __init__(self, seq: _Optional[int] = ..., text: _Optional[str] = ..., thinking: _Optional[str] = ..., tool_call: _Optional[_Union[ToolCallEvent, _Mapping]] = ..., token_signals: _Optional[_Union[TokenSignals, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., token_logprobs: _Optional[_Union[TokenLogprobs, _Mapping]] = ..., tool_named: _Optional[_Union[ToolNamed, _Mapping]] = ..., sample: _Optional[int] = ...) -> None: ...
 
 class GenerateResponse(_message.Message):
     __slots__ = ("event",)

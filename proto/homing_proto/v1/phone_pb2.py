@@ -29,7 +29,7 @@ from homing_proto.v1 import own_limits_pb2 as homing__proto_dot_v1_dot_own__limi
 from homing_proto.v1 import tool_pb2 as homing__proto_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bhoming_proto/v1/phone.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x19homing_proto/v1/job.proto\x1a\x1ahoming_proto/v1/node.proto\x1a homing_proto/v1/own_limits.proto\x1a\x1ahoming_proto/v1/tool.proto\"\xe7\x01\n\x08Question\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x17\n\x0f\x63onversation_id\x18\x03 \x01(\t\x12/\n\x05route\x18\x04 \x01(\x0e\x32 .homing_proto.v1.RoutePreference\x12\x15\n\rallowed_tools\x18\x05 \x03(\t\x12\x13\n\x0binteractive\x18\x06 \x01(\x08\x12\x31\n\x0bsensitivity\x18\x07 \x01(\x0e\x32\x1c.homing_proto.v1.Sensitivity\x12\x10\n\x08thinking\x18\x08 \x01(\x08\"a\n\rConsentAnswer\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12)\n\x07verdict\x18\x02 \x01(\x0e\x32\x18.homing_proto.v1.Verdict\x12\x10\n\x08remember\x18\x03 \x01(\x08\"\x88\x01\n\nAskRequest\x12-\n\x08question\x18\x01 \x01(\x0b\x32\x19.homing_proto.v1.QuestionH\x00\x12\x31\n\x07\x63onsent\x18\x02 \x01(\x0b\x32\x1e.homing_proto.v1.ConsentAnswerH\x00\x12\x10\n\x06\x63\x61ncel\x18\x03 \x01(\x08H\x00\x42\x06\n\x04kind\"_\n\tRouteNote\x12%\n\x05place\x18\x01 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\"\xe5\x01\n\x0f\x43onsentQuestion\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\'\n\x04tool\x18\x02 \x01(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12\'\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32\x19.homing_proto.v1.ToolCall\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x12\n\nexpires_at\x18\x05 \x01(\x03\x12\x0f\n\x07preview\x18\x06 \x01(\t\x12\x14\n\x0cmay_remember\x18\x07 \x01(\x08\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x0c\n\x04step\x18\t \x01(\r\"\x9c\x01\n\x08ToolStep\x12\'\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.homing_proto.v1.ToolCall\x12%\n\x05place\x18\x02 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x13\n\x0b\x61pproved_by\x18\x03 \x01(\t\x12+\n\x06result\x18\x04 \x01(\x0b\x32\x1b.homing_proto.v1.ToolResult\"\xb5\x03\n\x06\x41nswer\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12%\n\x05place\x18\x02 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x12\n\nconfidence\x18\x05 \x01(\x01\x12\r\n\x05model\x18\x06 \x01(\t\x12\x10\n\x08stand_in\x18\x07 \x01(\x08\x12\x0f\n\x07ttft_ms\x18\x08 \x01(\x01\x12\x10\n\x08total_ms\x18\t \x01(\x01\x12\x0c\n\x04text\x18\n \x01(\t\x12-\n\ntool_steps\x18\x0b \x03(\x0b\x32\x19.homing_proto.v1.ToolStep\x12\x17\n\x0f\x63onversation_id\x18\x0c \x01(\t\x12\x13\n\x0b\x65xit_status\x18\r \x01(\r\x12%\n\x05\x65rror\x18\x0e \x01(\x0b\x32\x16.homing_proto.v1.Error\x12\x37\n\x08\x66\x65\x61tures\x18\x0f \x03(\x0b\x32%.homing_proto.v1.Answer.FeaturesEntry\x1a/\n\rFeaturesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"g\n\x0cToolProgress\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12(\n\x05\x65vent\x18\x04 \x01(\x0b\x32\x19.homing_proto.v1.JobEvent\"\xb4\x02\n\x0b\x41skResponse\x12+\n\x05route\x18\x01 \x01(\x0b\x32\x1a.homing_proto.v1.RouteNoteH\x00\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08thinking\x18\x03 \x01(\tH\x00\x12)\n\x04tool\x18\x04 \x01(\x0b\x32\x19.homing_proto.v1.ToolStepH\x00\x12\x33\n\x07\x63onsent\x18\x05 \x01(\x0b\x32 .homing_proto.v1.ConsentQuestionH\x00\x12\x0e\n\x04note\x18\x06 \x01(\tH\x00\x12)\n\x06\x61nswer\x18\x07 \x01(\x0b\x32\x17.homing_proto.v1.AnswerH\x00\x12\x31\n\x08progress\x18\x08 \x01(\x0b\x32\x1d.homing_proto.v1.ToolProgressH\x00\x42\x06\n\x04kind\"\x12\n\x10GetStatusRequest\"\x84\x02\n\x11GetStatusResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\r\n\x05model\x18\x03 \x01(\t\x12\x10\n\x08stand_in\x18\x04 \x01(\x08\x12\r\n\x05ready\x18\x05 \x01(\x08\x12\x10\n\x08\x61\x63tivity\x18\x06 \x01(\t\x12%\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x16.homing_proto.v1.Error\x12\x11\n\tdevice_id\x18\x08 \x01(\t\x12\x14\n\x0cidle_seconds\x18\t \x01(\r\x12\x0f\n\x07running\x18\n \x01(\r\x12\x14\n\x0cwanted_model\x18\x0b \x01(\t\x12\x18\n\x10stand_in_allowed\x18\x0c \x01(\x08\"4\n\x0fPairNodeRequest\x12\x0c\n\x04link\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65vice_name\x18\x02 \x01(\t\"<\n\x10PairNodeResponse\x12(\n\x04node\x18\x01 \x01(\x0b\x32\x1a.homing_proto.v1.KnownNode\"\x9f\x03\n\tKnownNode\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12%\n\x05place\x18\x03 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x11\n\treachable\x18\x04 \x01(\x08\x12\x0f\n\x07\x61\x64\x64ress\x18\x05 \x01(\t\x12\x18\n\x10last_verified_at\x18\x06 \x01(\x03\x12\x15\n\rround_trip_ms\x18\x07 \x01(\x01\x12)\n\x04role\x18\x08 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12,\n\x06models\x18\t \x03(\x0b\x32\x1c.homing_proto.v1.ServedModel\x12%\n\x05\x65rror\x18\n \x01(\x0b\x32\x16.homing_proto.v1.Error\x12\x15\n\rintroduced_by\x18\x0b \x01(\t\x12\x1a\n\x12introduced_by_name\x18\x0c \x01(\t\x12\x18\n\x10lease_expires_at\x18\r \x01(\x03\x12*\n\x06limits\x18\x0e \x01(\x0b\x32\x1a.homing_proto.v1.OwnLimits\"!\n\x10ListNodesRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x08\">\n\x11ListNodesResponse\x12)\n\x05nodes\x18\x01 \x03(\x0b\x32\x1a.homing_proto.v1.KnownNode\"\x17\n\x15ListPhoneToolsRequest\"y\n\x16ListPhoneToolsResponse\x12(\n\x05tools\x18\x01 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12\x35\n\x0bunavailable\x18\x02 \x03(\x0b\x32 .homing_proto.v1.UnavailableTool\"/\n\x0fUnavailableTool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse*j\n\x0fRoutePreference\x12 \n\x1cROUTE_PREFERENCE_UNSPECIFIED\x10\x00\x12\x1a\n\x16ROUTE_PREFERENCE_PHONE\x10\x01\x12\x19\n\x15ROUTE_PREFERENCE_HOME\x10\x02\x32\xf5\x03\n\x0cPhoneService\x12\x44\n\x03\x41sk\x12\x1b.homing_proto.v1.AskRequest\x1a\x1c.homing_proto.v1.AskResponse(\x01\x30\x01\x12R\n\tGetStatus\x12!.homing_proto.v1.GetStatusRequest\x1a\".homing_proto.v1.GetStatusResponse\x12O\n\x08PairNode\x12 .homing_proto.v1.PairNodeRequest\x1a!.homing_proto.v1.PairNodeResponse\x12R\n\tListNodes\x12!.homing_proto.v1.ListNodesRequest\x1a\".homing_proto.v1.ListNodesResponse\x12\x61\n\x0eListPhoneTools\x12&.homing_proto.v1.ListPhoneToolsRequest\x1a\'.homing_proto.v1.ListPhoneToolsResponse\x12\x43\n\x04Stop\x12\x1c.homing_proto.v1.StopRequest\x1a\x1d.homing_proto.v1.StopResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bhoming_proto/v1/phone.proto\x12\x0fhoming_proto.v1\x1a\x1choming_proto/v1/common.proto\x1a\x19homing_proto/v1/job.proto\x1a\x1ahoming_proto/v1/node.proto\x1a homing_proto/v1/own_limits.proto\x1a\x1ahoming_proto/v1/tool.proto\"\xe7\x01\n\x08Question\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x17\n\x0f\x63onversation_id\x18\x03 \x01(\t\x12/\n\x05route\x18\x04 \x01(\x0e\x32 .homing_proto.v1.RoutePreference\x12\x15\n\rallowed_tools\x18\x05 \x03(\t\x12\x13\n\x0binteractive\x18\x06 \x01(\x08\x12\x31\n\x0bsensitivity\x18\x07 \x01(\x0e\x32\x1c.homing_proto.v1.Sensitivity\x12\x10\n\x08thinking\x18\x08 \x01(\x08\"a\n\rConsentAnswer\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12)\n\x07verdict\x18\x02 \x01(\x0e\x32\x18.homing_proto.v1.Verdict\x12\x10\n\x08remember\x18\x03 \x01(\x08\"\x88\x01\n\nAskRequest\x12-\n\x08question\x18\x01 \x01(\x0b\x32\x19.homing_proto.v1.QuestionH\x00\x12\x31\n\x07\x63onsent\x18\x02 \x01(\x0b\x32\x1e.homing_proto.v1.ConsentAnswerH\x00\x12\x10\n\x06\x63\x61ncel\x18\x03 \x01(\x08H\x00\x42\x06\n\x04kind\"_\n\tRouteNote\x12%\n\x05place\x18\x01 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\"\xe5\x01\n\x0f\x43onsentQuestion\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\'\n\x04tool\x18\x02 \x01(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12\'\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32\x19.homing_proto.v1.ToolCall\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x12\n\nexpires_at\x18\x05 \x01(\x03\x12\x0f\n\x07preview\x18\x06 \x01(\t\x12\x14\n\x0cmay_remember\x18\x07 \x01(\x08\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x0c\n\x04step\x18\t \x01(\r\"\x9c\x01\n\x08ToolStep\x12\'\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.homing_proto.v1.ToolCall\x12%\n\x05place\x18\x02 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x13\n\x0b\x61pproved_by\x18\x03 \x01(\t\x12+\n\x06result\x18\x04 \x01(\x0b\x32\x1b.homing_proto.v1.ToolResult\"\xc3\x03\n\x06\x41nswer\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12%\n\x05place\x18\x02 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x12\n\nconfidence\x18\x05 \x01(\x01\x12\r\n\x05model\x18\x06 \x01(\t\x12\x10\n\x08stand_in\x18\x07 \x01(\x08\x12\x0f\n\x07ttft_ms\x18\x08 \x01(\x01\x12\x10\n\x08total_ms\x18\t \x01(\x01\x12\x0c\n\x04text\x18\n \x01(\t\x12-\n\ntool_steps\x18\x0b \x03(\x0b\x32\x19.homing_proto.v1.ToolStep\x12\x17\n\x0f\x63onversation_id\x18\x0c \x01(\t\x12\x13\n\x0b\x65xit_status\x18\r \x01(\r\x12%\n\x05\x65rror\x18\x0e \x01(\x0b\x32\x16.homing_proto.v1.Error\x12\x37\n\x08\x66\x65\x61tures\x18\x0f \x03(\x0b\x32%.homing_proto.v1.Answer.FeaturesEntry\x12\x0c\n\x04\x61sks\x18\x10 \x03(\t\x1a/\n\rFeaturesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"g\n\x0cToolProgress\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12(\n\x05\x65vent\x18\x04 \x01(\x0b\x32\x19.homing_proto.v1.JobEvent\"\xb4\x02\n\x0b\x41skResponse\x12+\n\x05route\x18\x01 \x01(\x0b\x32\x1a.homing_proto.v1.RouteNoteH\x00\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08thinking\x18\x03 \x01(\tH\x00\x12)\n\x04tool\x18\x04 \x01(\x0b\x32\x19.homing_proto.v1.ToolStepH\x00\x12\x33\n\x07\x63onsent\x18\x05 \x01(\x0b\x32 .homing_proto.v1.ConsentQuestionH\x00\x12\x0e\n\x04note\x18\x06 \x01(\tH\x00\x12)\n\x06\x61nswer\x18\x07 \x01(\x0b\x32\x17.homing_proto.v1.AnswerH\x00\x12\x31\n\x08progress\x18\x08 \x01(\x0b\x32\x1d.homing_proto.v1.ToolProgressH\x00\x42\x06\n\x04kind\"\x12\n\x10GetStatusRequest\"\x84\x02\n\x11GetStatusResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\r\n\x05model\x18\x03 \x01(\t\x12\x10\n\x08stand_in\x18\x04 \x01(\x08\x12\r\n\x05ready\x18\x05 \x01(\x08\x12\x10\n\x08\x61\x63tivity\x18\x06 \x01(\t\x12%\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x16.homing_proto.v1.Error\x12\x11\n\tdevice_id\x18\x08 \x01(\t\x12\x14\n\x0cidle_seconds\x18\t \x01(\r\x12\x0f\n\x07running\x18\n \x01(\r\x12\x14\n\x0cwanted_model\x18\x0b \x01(\t\x12\x18\n\x10stand_in_allowed\x18\x0c \x01(\x08\"4\n\x0fPairNodeRequest\x12\x0c\n\x04link\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65vice_name\x18\x02 \x01(\t\"<\n\x10PairNodeResponse\x12(\n\x04node\x18\x01 \x01(\x0b\x32\x1a.homing_proto.v1.KnownNode\"\x9f\x03\n\tKnownNode\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12%\n\x05place\x18\x03 \x01(\x0e\x32\x16.homing_proto.v1.Place\x12\x11\n\treachable\x18\x04 \x01(\x08\x12\x0f\n\x07\x61\x64\x64ress\x18\x05 \x01(\t\x12\x18\n\x10last_verified_at\x18\x06 \x01(\x03\x12\x15\n\rround_trip_ms\x18\x07 \x01(\x01\x12)\n\x04role\x18\x08 \x01(\x0e\x32\x1b.homing_proto.v1.DeviceRole\x12,\n\x06models\x18\t \x03(\x0b\x32\x1c.homing_proto.v1.ServedModel\x12%\n\x05\x65rror\x18\n \x01(\x0b\x32\x16.homing_proto.v1.Error\x12\x15\n\rintroduced_by\x18\x0b \x01(\t\x12\x1a\n\x12introduced_by_name\x18\x0c \x01(\t\x12\x18\n\x10lease_expires_at\x18\r \x01(\x03\x12*\n\x06limits\x18\x0e \x01(\x0b\x32\x1a.homing_proto.v1.OwnLimits\"!\n\x10ListNodesRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x08\">\n\x11ListNodesResponse\x12)\n\x05nodes\x18\x01 \x03(\x0b\x32\x1a.homing_proto.v1.KnownNode\"\x17\n\x15ListPhoneToolsRequest\"y\n\x16ListPhoneToolsResponse\x12(\n\x05tools\x18\x01 \x03(\x0b\x32\x19.homing_proto.v1.ToolSpec\x12\x35\n\x0bunavailable\x18\x02 \x03(\x0b\x32 .homing_proto.v1.UnavailableTool\"/\n\x0fUnavailableTool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse*j\n\x0fRoutePreference\x12 \n\x1cROUTE_PREFERENCE_UNSPECIFIED\x10\x00\x12\x1a\n\x16ROUTE_PREFERENCE_PHONE\x10\x01\x12\x19\n\x15ROUTE_PREFERENCE_HOME\x10\x02\x32\xf5\x03\n\x0cPhoneService\x12\x44\n\x03\x41sk\x12\x1b.homing_proto.v1.AskRequest\x1a\x1c.homing_proto.v1.AskResponse(\x01\x30\x01\x12R\n\tGetStatus\x12!.homing_proto.v1.GetStatusRequest\x1a\".homing_proto.v1.GetStatusResponse\x12O\n\x08PairNode\x12 .homing_proto.v1.PairNodeRequest\x1a!.homing_proto.v1.PairNodeResponse\x12R\n\tListNodes\x12!.homing_proto.v1.ListNodesRequest\x1a\".homing_proto.v1.ListNodesResponse\x12\x61\n\x0eListPhoneTools\x12&.homing_proto.v1.ListPhoneToolsRequest\x1a\'.homing_proto.v1.ListPhoneToolsResponse\x12\x43\n\x04Stop\x12\x1c.homing_proto.v1.StopRequest\x1a\x1d.homing_proto.v1.StopResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,8 +38,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ANSWER_FEATURESENTRY']._loaded_options = None
   _globals['_ANSWER_FEATURESENTRY']._serialized_options = b'8\001'
-  _globals['_ROUTEPREFERENCE']._serialized_start=3155
-  _globals['_ROUTEPREFERENCE']._serialized_end=3261
+  _globals['_ROUTEPREFERENCE']._serialized_start=3169
+  _globals['_ROUTEPREFERENCE']._serialized_end=3275
   _globals['_QUESTION']._serialized_start=196
   _globals['_QUESTION']._serialized_end=427
   _globals['_CONSENTANSWER']._serialized_start=429
@@ -53,37 +53,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLSTEP']._serialized_start=997
   _globals['_TOOLSTEP']._serialized_end=1153
   _globals['_ANSWER']._serialized_start=1156
-  _globals['_ANSWER']._serialized_end=1593
-  _globals['_ANSWER_FEATURESENTRY']._serialized_start=1546
-  _globals['_ANSWER_FEATURESENTRY']._serialized_end=1593
-  _globals['_TOOLPROGRESS']._serialized_start=1595
-  _globals['_TOOLPROGRESS']._serialized_end=1698
-  _globals['_ASKRESPONSE']._serialized_start=1701
-  _globals['_ASKRESPONSE']._serialized_end=2009
-  _globals['_GETSTATUSREQUEST']._serialized_start=2011
-  _globals['_GETSTATUSREQUEST']._serialized_end=2029
-  _globals['_GETSTATUSRESPONSE']._serialized_start=2032
-  _globals['_GETSTATUSRESPONSE']._serialized_end=2292
-  _globals['_PAIRNODEREQUEST']._serialized_start=2294
-  _globals['_PAIRNODEREQUEST']._serialized_end=2346
-  _globals['_PAIRNODERESPONSE']._serialized_start=2348
-  _globals['_PAIRNODERESPONSE']._serialized_end=2408
-  _globals['_KNOWNNODE']._serialized_start=2411
-  _globals['_KNOWNNODE']._serialized_end=2826
-  _globals['_LISTNODESREQUEST']._serialized_start=2828
-  _globals['_LISTNODESREQUEST']._serialized_end=2861
-  _globals['_LISTNODESRESPONSE']._serialized_start=2863
-  _globals['_LISTNODESRESPONSE']._serialized_end=2925
-  _globals['_LISTPHONETOOLSREQUEST']._serialized_start=2927
-  _globals['_LISTPHONETOOLSREQUEST']._serialized_end=2950
-  _globals['_LISTPHONETOOLSRESPONSE']._serialized_start=2952
-  _globals['_LISTPHONETOOLSRESPONSE']._serialized_end=3073
-  _globals['_UNAVAILABLETOOL']._serialized_start=3075
-  _globals['_UNAVAILABLETOOL']._serialized_end=3122
-  _globals['_STOPREQUEST']._serialized_start=3124
-  _globals['_STOPREQUEST']._serialized_end=3137
-  _globals['_STOPRESPONSE']._serialized_start=3139
-  _globals['_STOPRESPONSE']._serialized_end=3153
-  _globals['_PHONESERVICE']._serialized_start=3264
-  _globals['_PHONESERVICE']._serialized_end=3765
+  _globals['_ANSWER']._serialized_end=1607
+  _globals['_ANSWER_FEATURESENTRY']._serialized_start=1560
+  _globals['_ANSWER_FEATURESENTRY']._serialized_end=1607
+  _globals['_TOOLPROGRESS']._serialized_start=1609
+  _globals['_TOOLPROGRESS']._serialized_end=1712
+  _globals['_ASKRESPONSE']._serialized_start=1715
+  _globals['_ASKRESPONSE']._serialized_end=2023
+  _globals['_GETSTATUSREQUEST']._serialized_start=2025
+  _globals['_GETSTATUSREQUEST']._serialized_end=2043
+  _globals['_GETSTATUSRESPONSE']._serialized_start=2046
+  _globals['_GETSTATUSRESPONSE']._serialized_end=2306
+  _globals['_PAIRNODEREQUEST']._serialized_start=2308
+  _globals['_PAIRNODEREQUEST']._serialized_end=2360
+  _globals['_PAIRNODERESPONSE']._serialized_start=2362
+  _globals['_PAIRNODERESPONSE']._serialized_end=2422
+  _globals['_KNOWNNODE']._serialized_start=2425
+  _globals['_KNOWNNODE']._serialized_end=2840
+  _globals['_LISTNODESREQUEST']._serialized_start=2842
+  _globals['_LISTNODESREQUEST']._serialized_end=2875
+  _globals['_LISTNODESRESPONSE']._serialized_start=2877
+  _globals['_LISTNODESRESPONSE']._serialized_end=2939
+  _globals['_LISTPHONETOOLSREQUEST']._serialized_start=2941
+  _globals['_LISTPHONETOOLSREQUEST']._serialized_end=2964
+  _globals['_LISTPHONETOOLSRESPONSE']._serialized_start=2966
+  _globals['_LISTPHONETOOLSRESPONSE']._serialized_end=3087
+  _globals['_UNAVAILABLETOOL']._serialized_start=3089
+  _globals['_UNAVAILABLETOOL']._serialized_end=3136
+  _globals['_STOPREQUEST']._serialized_start=3138
+  _globals['_STOPREQUEST']._serialized_end=3151
+  _globals['_STOPRESPONSE']._serialized_start=3153
+  _globals['_STOPRESPONSE']._serialized_end=3167
+  _globals['_PHONESERVICE']._serialized_start=3278
+  _globals['_PHONESERVICE']._serialized_end=3779
 # @@protoc_insertion_point(module_scope)

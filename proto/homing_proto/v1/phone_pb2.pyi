@@ -108,7 +108,7 @@ class ToolStep(_message.Message):
     def __init__(self, call: _Optional[_Union[_tool_pb2.ToolCall, _Mapping]] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., approved_by: _Optional[str] = ..., result: _Optional[_Union[_tool_pb2.ToolResult, _Mapping]] = ...) -> None: ...
 
 class Answer(_message.Message):
-    __slots__ = ("request_id", "place", "node", "reason", "confidence", "model", "stand_in", "ttft_ms", "total_ms", "text", "tool_steps", "conversation_id", "exit_status", "error", "features")
+    __slots__ = ("request_id", "place", "node", "reason", "confidence", "model", "stand_in", "ttft_ms", "total_ms", "text", "tool_steps", "conversation_id", "exit_status", "error", "features", "asks")
     class FeaturesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -131,6 +131,7 @@ class Answer(_message.Message):
     EXIT_STATUS_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     FEATURES_FIELD_NUMBER: _ClassVar[int]
+    ASKS_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     place: _common_pb2.Place
     node: str
@@ -146,7 +147,8 @@ class Answer(_message.Message):
     exit_status: int
     error: _common_pb2.Error
     features: _containers.ScalarMap[str, float]
-    def __init__(self, request_id: _Optional[str] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., node: _Optional[str] = ..., reason: _Optional[str] = ..., confidence: _Optional[float] = ..., model: _Optional[str] = ..., stand_in: _Optional[bool] = ..., ttft_ms: _Optional[float] = ..., total_ms: _Optional[float] = ..., text: _Optional[str] = ..., tool_steps: _Optional[_Iterable[_Union[ToolStep, _Mapping]]] = ..., conversation_id: _Optional[str] = ..., exit_status: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., features: _Optional[_Mapping[str, float]] = ...) -> None: ...
+    asks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, request_id: _Optional[str] = ..., place: _Optional[_Union[_common_pb2.Place, str]] = ..., node: _Optional[str] = ..., reason: _Optional[str] = ..., confidence: _Optional[float] = ..., model: _Optional[str] = ..., stand_in: _Optional[bool] = ..., ttft_ms: _Optional[float] = ..., total_ms: _Optional[float] = ..., text: _Optional[str] = ..., tool_steps: _Optional[_Iterable[_Union[ToolStep, _Mapping]]] = ..., conversation_id: _Optional[str] = ..., exit_status: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., features: _Optional[_Mapping[str, float]] = ..., asks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ToolProgress(_message.Message):
     __slots__ = ("call_id", "job_id", "node", "event")

@@ -12,6 +12,7 @@ from homing_core.generation import (
     ThinkingDelta,
     TokenSignals,
     ToolCallEvent,
+    ToolNamed,
 )
 from homing_core.tools import ToolSpec
 from homing_inference.answers.answer import Answer
@@ -98,6 +99,31 @@ def test_a_call_carries_how_sure_the_model_was_of_each_of_its_parts() -> None:
     assert call.signals.lowest_argument_probability == pytest.approx(0.5)
     assert call.signals.grammar_share == 1.0
     assert answer.ending() is FinishReason.TOOL_CALLS
+
+
+def test_a_calls_name_is_told_before_its_arguments_are_written() -> None:
+    parser = choose(TEMPLATE).parser([TIMER], starts_in_thinking=False)
+    answer = Answer(parser, early_names=True)
+    written = [("<tool_call>", 0.8), ('\n{"name": "', 1.0), ("set", 0.9), ("_timer", 0.7)]
+    for piece, probability in written:
+        assert answer.take(Choice(0, probability, probability / 2), piece.encode())[0] == []
+    events, _ = answer.take(Choice(0, 0.95, 0.5), b'", "arguments": {"minutes": ')
+    (named,) = events
+    assert isinstance(named, ToolNamed)
+    assert named.name == "set_timer"
+    assert named.signals.name_probability == pytest.approx(0.63)
+    assert named.signals.call_probability == pytest.approx(0.8)
+    assert named.signals.lowest_argument_probability == 1.0
+    rest = _write(answer, [("5}}</tool_call>", 0.5)])
+    assert [type(event) for event in rest].count(ToolCallEvent) == 1
+
+
+def test_a_name_longer_than_any_tools_is_not_told_early() -> None:
+    parser = choose(TEMPLATE).parser([TIMER], starts_in_thinking=False)
+    events = _write(
+        Answer(parser, early_names=True), [('<tool_call>\n{"name": "' + "x" * 201 + '", ', 0.5)]
+    )
+    assert not [event for event in events if isinstance(event, ToolNamed)]
 
 
 def test_start_signals_come_once_after_sixteen_tokens() -> None:

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from homing_core.errors import InternalError, OverloadedError
 from homing_core.messages import assistant, system, user
-from homing_core.scoring import NameScore, ToolScores
+from homing_core.scoring import CONTENT_FREE, NameScore, ToolScores
 from homing_inference.formats.base import CallSyntax
 from homing_inference.scoring.baseline import (
-    CONTENT_FREE,
     Baseline,
     BaselineKey,
     Baselines,
