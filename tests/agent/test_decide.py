@@ -37,8 +37,10 @@ def at_call(
     signals: CallSignals | None = SURE,
     effect: EffectClass = EffectClass.WRITE,
     grounding: Grounding = SAID,
+    overlap: float = 0.5,
 ) -> Features:
-    return Features(Point.CALL, call=CallFacts("set_reminder", effect, signals, grounding))
+    call = CallFacts("set_reminder", effect, signals, grounding, overlap=overlap)
+    return Features(Point.CALL, call=call)
 
 
 def at_text(first: float, mean_logprob: float) -> Features:
@@ -87,6 +89,11 @@ def test_what_nobody_said_is_asked_for_and_not_guessed() -> None:
     assert isinstance(decide(replace(at_call(grounding=NO_TIME), route=PHONE)), AskFor)
     away = replace(at_call(grounding=NO_TIME), reach=Reach.UNREACHABLE)
     assert isinstance(decide(away), AskFor)
+
+
+def test_a_question_does_not_come_from_nowhere() -> None:
+    """ "Hello!" is no reason to ask for the time of a reminder."""
+    assert isinstance(decide(at_call(grounding=NO_TIME, overlap=0.0)), Escalate)
 
 
 def test_nobody_is_asked_for_the_same_thing_twice() -> None:

@@ -57,3 +57,39 @@ def test_any_arguments_give_a_share(
     found = ground(arguments, required, said)
     assert 0.0 <= found.lowest_share <= 1.0
     assert set(found.unsaid_optional) <= set(arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "request_text", "said"),
+    [
+        ("Make a note", "", "Make a note, please", False),
+        ("note", "", "note", False),
+        ("buy bread", "", "make a note to buy bread", True),
+        ("Text 0151 424242 for me", "0151 424242", "Text 0151 424242 for me", False),
+        ("call 0151 424242 back", "0151 424242", "note to call 0151 424242 back", True),
+    ],
+)
+def test_a_text_that_only_names_the_tool_says_nothing(
+    text: str, number: str, request_text: str, *, said: bool
+) -> None:
+    arguments = {"text": text, **({"number": number} if number else {})}
+    own = "save note Write down a note or a text for the user."
+    found = ground(arguments, tuple(arguments), [request_text], own)
+    assert (dict(found.shares)["text"] > 0) is said
+
+
+def test_a_time_within_a_longer_text_is_said() -> None:
+    arguments = {"text": "call mom tomorrow at 9", "when": "tomorrow at 9"}
+    request_text = "remind me to call mom tomorrow at 9"
+    found = ground(arguments, ("text", "when"), [request_text], "remind Remind the user at a time.")
+    assert found.below(0.5) == ()
+    assert found.shares == (("text", 1.0), ("when", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("percent", "words"),
+    [(100, "alarm at full volume"), (50, "ringtone at half"), (25, "media down to a quarter")],
+)
+def test_numbers_that_people_say_in_other_words(percent: int, words: str) -> None:
+    assert ground({"percent": percent}, ("percent",), [words]).lowest_share == 1.0
+    assert ground({"percent": percent}, ("percent",), ["louder"]).lowest_share == 0.0

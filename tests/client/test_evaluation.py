@@ -172,6 +172,19 @@ async def test_a_calibration_decides_in_the_phone_itself(where: Where) -> None:
     assert CalibrationBook(where.paths.data_dir / "calibration").find(kept.ties) == kept
 
 
+async def test_what_was_calibrated_can_be_shown(where: Where, rig: PhoneRig) -> None:
+    never = await rig.run("calibrate", "--show")
+    assert never.status == 1
+    assert "never calibrated" in one_line(never)
+    kept, _ = await calibrate_phone(where, FITTING, CHOOSING, 0.1, nothing)
+    CalibrationBook(rig.data_dir / "calibration").save(kept)
+    shown = await rig.run("calibrate", "--show")
+    assert "Model scripted: fitted on 96 requests, threshold chosen on 120 others." in shown.out
+    assert "The phone keeps 50% (60 of 120, 0 of them wrong)" in shown.out
+    (found,) = objects((await rig.run("calibrate", "--show", "--json")).out)
+    assert (found["event"], found["kept"], found["at_most"]) == ("calibrated", 60, 0.1)
+
+
 async def test_two_do_not_run_on_one_phone(where: Where) -> None:
     async with where.laboratory():
         with pytest.raises(ConflictError):

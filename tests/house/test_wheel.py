@@ -50,8 +50,8 @@ def test_it_holds_no_tests_caches_or_stray_files(names: list[PurePosixPath]) -> 
     ours = [name for name in names if name.parts[0] in PACKAGES]
     assert [name for name in ours if {"tests", "__pycache__"} & set(name.parts)] == []
     assert [name for name in ours if name.name.startswith(("test_", "conftest", "."))] == []
-    # A new kind of file in a package is a decision: a template, say, but never a model.
-    assert {name.suffix for name in ours} <= {".py", ".pyi", ".proto", ".typed"}
+    # A new kind of file in a package is a decision: labelled requests, say, but never a model.
+    assert {name.suffix for name in ours} <= {".py", ".pyi", ".proto", ".typed", ".jsonl", ".json"}
 
 
 def test_it_installs_both_commands_and_the_licence(

@@ -51,6 +51,11 @@ class CalibrationBook:
         """As in `Calibrations`; a file that cannot be used is logged and passed over."""
         return next((one for one in self._all() if one.ties.holds_for(ties)), None)
 
+    def own(self) -> tuple[Calibration, ...]:
+        """Those that were made on this phone, the newest first."""
+        found = filter(None, map(_read, sorted(self._folder.glob("*.json"))))
+        return tuple(sorted(found, key=lambda kept: -kept.made_at))
+
     def save(self, kept: Calibration) -> Path:
         """Keep one, instead of the one with the same ties.
 

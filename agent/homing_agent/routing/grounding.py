@@ -102,18 +102,17 @@ def ground(
 def _says_nothing(
     name: str, arguments: Mapping[str, JsonValue], needed: frozenset[str], empty: frozenset[str]
 ) -> bool:
-    """Whether a text holds no word but fillers, the tool's own and other required arguments'."""
+    """Whether a text holds no word but fillers, the tool's own and those of a shorter argument."""
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         return False
-    elsewhere = {
-        word
-        for other, given in arguments.items()
-        if other in needed and other != name and given != value
-        for text in _texts(given)
-        for word in _words(text)
-    }
-    return all(word in empty or word in elsewhere for word in _words(value))
+    words = list(_words(value))
+    elsewhere: set[str] = set()
+    for other, given in arguments.items():
+        others = [word for text in _texts(given) for word in _words(text)]
+        if other in needed and other != name and len(others) < len(words):
+            elsewhere.update(others)
+    return all(word in empty or word in elsewhere for word in words)
 
 
 def _share(value: JsonValue, heard: frozenset[str]) -> float:

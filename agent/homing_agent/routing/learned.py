@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from homing_agent.routing.decisions import UNKNOWN
 from homing_agent.routing.features import Point
 from homing_agent.routing.opinion import ANSWER, ASK, NO_OPINION, Opinion, opinion_numbers
-from homing_agent.routing.score import Judgement, lacking_of
+from homing_agent.routing.score import CALIBRATED, Judgement, lacking_of
 from homing_agent.routing.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 if TYPE_CHECKING:
@@ -133,13 +133,13 @@ class LearnedRule:
 
     def numbers(self, features: Features) -> dict[str, float]:
         """As in `ScoreRule`."""
+        base = {**features.numbers(), CALIBRATED: 1.0}
         if features.call is None and features.text is None:
-            return features.numbers()
+            return base
         lacking = self._lacking(features)
         action = ANSWER if features.call is None else features.call.name
-        return with_opinion(
-            features.numbers(), self._chances(features.request), ASK if lacking else action, lacking
-        )
+        chances = self._chances(features.request)
+        return with_opinion(base, chances, ASK if lacking else action, lacking)
 
     def _lacking(self, features: Features) -> tuple[str, ...]:
         if features.call is None or features.point is Point.NAME:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from homing_core.tools import EffectClass
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from homing_core.generation import CallSignals, TokenSignals
 
     from homing_agent.routing.features import CallFacts, Features
+
+CALIBRATED: Final = "calibrated"
+"""Among the numbers: 1 if a learned rule decided, 0 if hand-made thresholds did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class MarginRule:
 
     def numbers(self, features: Features) -> Mapping[str, float]:
         """As in `ScoreRule`."""
-        return features.numbers()
+        return {**features.numbers(), CALIBRATED: 0.0}
 
     def _judge_call(self, call: CallFacts) -> Judgement:
         lacking = lacking_of(call, self._limits)
@@ -131,9 +134,9 @@ def made_up(call: CallFacts, lacking: tuple[str, ...]) -> str:
 
 
 def _asks_well(call: CallFacts, lacking: tuple[str, ...]) -> bool:
-    """Whether something of the call was said, so that a question would not come from nowhere."""
+    """Whether tool and call were spoken of, so that a question would not come from nowhere."""
     grounding = call.grounding
-    return grounding is not None and len(lacking) < len(grounding.shares)
+    return grounding is not None and len(lacking) < len(grounding.shares) and call.overlap > 0
 
 
 def _within(value: float) -> float:

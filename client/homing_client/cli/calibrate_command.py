@@ -21,6 +21,7 @@ from homing_client.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from homing_agent.calibration.book import CalibrationBook
     from homing_agent.calibration.file import Calibration
 
 _EXAMPLES = """
@@ -29,6 +30,8 @@ _EXAMPLES = """
 homing calibrate
 
 homing calibrate --at-most 5
+
+homing calibrate --show
 
 homing calibrate --cases mine.jsonl --cases-for-threshold more.jsonl
 """
@@ -62,6 +65,9 @@ def calibrate(  # noqa: PLR0913  # one for each option
     ] = 10.0,
     cases: CasesFile = None,
     cases_for_threshold: ThresholdFile = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Only show what was calibrated before.")
+    ] = False,
     every_tool: EveryTool = False,
     fresh: Fresh = False,
     as_json: Json = False,
@@ -85,38 +91,59 @@ def calibrate(  # noqa: PLR0913  # one for each option
 
     setup = Setup(data_dir, config, stand_in, model)
     where = Where(setup.paths, setup.load(), every_tool, fresh)
+    if show:
+        _show_all(where.book(), as_json=as_json)
+        return
     fitting = read_cases(cases or part_file(Part.FIT))
     choosing = read_cases(cases_for_threshold or part_file(Part.THRESHOLD))
     with TrialBar("trying labelled requests", quiet=as_json) as bar:
         kept, path = asyncio.run(calibrate_phone(where, fitting, choosing, at_most / _PERCENT, bar))
-    _show(kept, path, as_json=as_json)
+    _show(kept, as_json=as_json)
+    if not as_json:
+        _print(f"Kept in {path}; it holds from the next start of the phone's process.")
 
 
-def _show(kept: Calibration, path: Path, *, as_json: bool) -> None:
+def _show_all(book: CalibrationBook, *, as_json: bool) -> None:
+    from homing_core.errors import NotFoundError  # noqa: PLC0415  # keep help quick
+
+    found = book.own()
+    if not found:
+        msg = "this phone was never calibrated"
+        raise NotFoundError(msg, "Run `homing calibrate`.")
+    for kept in found:
+        _show(kept, as_json=as_json)
+
+
+def _show(kept: Calibration, *, as_json: bool) -> None:
     from homing_agent.calibration.words import calibration_lines  # noqa: PLC0415  # keep help quick
     from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # as above
 
-    from homing_client.cli.console import out, printable  # noqa: PLC0415  # as above
-
-    made = kept.calibrated
-    if as_json:
-        print_json(
-            {
-                "event": "calibrated",
-                "model": kept.ties.model,
-                "at_most": made.wish,
-                "delta": made.delta,
-                "threshold": made.tested.threshold,
-                "kept_share": made.tested.share,
-                "kept": made.tested.kept,
-                "wrong": made.tested.wrong,
-                "bound": made.tested.bound,
-                "cases": made.tested.cases,
-                "phone_error": made.phone_error,
-                "least_escalated": made.least_escalated,
-                "file": str(path),
-            }
-        )
+    if not as_json:
+        for line in calibration_lines(kept):
+            _print(line)
         return
-    for line in (*calibration_lines(kept), f"Kept in {path}."):
-        out.print(printable(line), markup=False, soft_wrap=True)
+    made = kept.calibrated
+    print_json(
+        {
+            "event": "calibrated",
+            "model": kept.ties.model,
+            "made_at": kept.made_at,
+            "corrections": kept.corrections,
+            "at_most": made.wish,
+            "delta": made.delta,
+            "threshold": made.tested.threshold,
+            "kept_share": made.tested.share,
+            "kept": made.tested.kept,
+            "wrong": made.tested.wrong,
+            "bound": made.tested.bound,
+            "cases": made.tested.cases,
+            "phone_error": made.phone_error,
+            "least_escalated": made.least_escalated,
+        }
+    )
+
+
+def _print(line: str) -> None:
+    from homing_client.cli.console import out, printable  # noqa: PLC0415  # keep help quick
+
+    out.print(printable(line), markup=False, soft_wrap=True)

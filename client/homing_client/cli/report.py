@@ -15,6 +15,7 @@ from homing_agent.events import (
     ToolStarted,
 )
 from homing_agent.request import REFUSED
+from homing_agent.routing.score import CALIBRATED
 from homing_agent.runtime.job_words import short_job
 from homing_core.labels import clean_label
 from homing_core.tools import Place
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from homing_client.sessions import Shown
 
 
+_UNCALIBRATED = "  not calibrated for this model and these tools: homing calibrate"
 _MOST_REASON = 200
 """Characters of a failed call's reason; all of it is in `--json`."""
 
@@ -207,6 +209,8 @@ class TextReporter:
         facts += [f"total {seconds(answer.total_ms)}", answer.reason]
         self._aside(" · ".join(fact for fact in facts if fact))
         if self._explain:
+            if answer.features.get(CALIBRATED) == 0:
+                self._aside(_UNCALIBRATED)
             for name, value in sorted(answer.features.items()):
                 self._aside(f"  {name} = {value:g}")
 
