@@ -62,6 +62,16 @@ def asking_turn(text: str, context: Sequence[Message]) -> Message:
     return Message(Role.ASSISTANT, (TextPart(text, provenance),))
 
 
+def with_what_it_answers(history: Sequence[Message], text: str) -> str:
+    """A request's words; if they answer such a question, behind those that it was asked about."""
+    if not history or not is_question(history[-1]):
+        return text
+    earlier = (message for message in reversed(history) if message.role is Role.USER)
+    asked = next(earlier, None)
+    words = () if asked is None else (p.text for p in asked.parts if isinstance(p, TextPart))
+    return " ".join((*words, text))
+
+
 def is_question(message: Message) -> bool:
     """Whether a turn is such a question."""
     return message.role is Role.ASSISTANT and any(

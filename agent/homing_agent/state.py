@@ -34,7 +34,12 @@ from homing_agent.events import Note, RouteChosen
 from homing_agent.home_call import AtNode
 from homing_agent.ports import Need
 from homing_agent.prompts import AFTER_TOOL
-from homing_agent.questions import asking_turn, is_question, question
+from homing_agent.questions import (
+    asking_turn,
+    is_question,
+    question,
+    with_what_it_answers,
+)
 from homing_agent.request import NO_FIRST_TOKEN, UNKNOWN_CONFIDENCE, ExitStatus, FinalAnswer
 from homing_agent.routing.clues import best_rival, clues, overlap
 from homing_agent.routing.decide import decide
@@ -96,8 +101,9 @@ class RequestState:
         """Text of the answer that a model began and the next one goes on with."""
         self._started = parts.clock.monotonic()
         self._prefix = prefix
-        self._clues = clues(asked.text)
         self._history: Sequence[Message] = parts.journal.conversation(conversation_id)
+        self._said_now = with_what_it_answers(self._history, asked.text)
+        self._clues = clues(self._said_now)
         source = Provenance(Origin.PERSON, Trust.TRUSTED, asked.sensitivity)
         self._question = user(asked.text, source)
         self._made: list[Message] = []
@@ -163,7 +169,7 @@ class RequestState:
         self, spec: ToolSpec, signals: CallSignals | None, grounding: Grounding | None
     ) -> CallFacts:
         """What a routing rule may know of a call of this tool."""
-        text = self.asked.text
+        text = self._said_now
         return CallFacts(
             spec.name,
             spec.effect,
@@ -289,7 +295,7 @@ class RequestState:
         tool = None if call.name in self._home_tools else self.parts.registry.get(call.name)
         if not isinstance(tool, Completing):
             return call
-        arguments = tool.complete(call.arguments, self.asked.text)
+        arguments = tool.complete(call.arguments, self._said_now)
         return call if arguments == call.arguments else replace(call, arguments=arguments)
 
     def ask_for(self, spec: ToolSpec, parameters: Sequence[str]) -> None:
@@ -411,7 +417,7 @@ class RequestState:
             text=text,
             broken_call=broken_call,
             clues=self._clues,
-            request=self.asked.text,
+            request=self._said_now,
             asked_before=self._asked_before(call),
         )
         decision = decide(features, self.parts.rules)

@@ -90,6 +90,9 @@ async def test_what_nobody_said_is_asked_for_and_the_answer_completes_the_call()
     )
     assert tool.calls == [{"text": "call mom", "when": "at 5"}]
     assert second.answer.asks == ()
+    # What it was asked about counts as said: alone, "at 5" would sound like no tool at all.
+    assert second.answer.features["request_words"] == 7
+    assert second.answer.features["overlap"] == first.answer.features["overlap"] > 0
 
 
 async def test_nobody_is_asked_for_the_same_thing_twice() -> None:

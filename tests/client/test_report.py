@@ -229,3 +229,28 @@ def test_printable_text_holds_nothing_that_a_terminal_obeys(text: str) -> None:
     assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
     assert "\x7f" not in shown
     assert printable(shown) == shown
+
+
+def test_a_question_says_how_to_answer_it_where_that_is_not_plain(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = final("When shall I remind you?", asks=("when",))
+    show(TextReporter(once=True), asked)
+    told = capsys.readouterr()
+    assert told.out == "When shall I remind you?\n"
+    assert f'Answer it: homing ask --conversation {asked.conversation_id} "…"' in told.err
+    show(TextReporter(), asked)  # in a chat one just goes on
+    show(TextReporter(once=True), final("It is noon."))
+    assert "Answer it" not in capsys.readouterr().err
+
+
+def test_an_uncalibrated_phone_says_so_when_it_explains(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(TextReporter(explain=True), final("Noon.", features={"calibrated": 0.0}))
+    assert "not calibrated for this model and these tools: homing calibrate" in (
+        capsys.readouterr().err
+    )
+    show(TextReporter(explain=True), final("Noon.", features={"calibrated": 1.0}))
+    show(TextReporter(), final("Noon.", features={"calibrated": 0.0}))
+    assert "not calibrated" not in capsys.readouterr().err

@@ -117,7 +117,7 @@ def ask(  # noqa: PLR0913  # one for each option
     reporter = (
         JsonReporter()
         if as_json
-        else TextReporter(explain=explain, quiet=quiet, command=setup.command)
+        else TextReporter(explain=explain, quiet=quiet, command=setup.command, once=True)
     )
     return asyncio.run(_ask(setup, request, reporter, quiet=quiet or as_json))
 

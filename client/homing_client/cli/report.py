@@ -89,6 +89,7 @@ class TextReporter:
         quiet: whether to leave out everything but the answer. Unless a person watches, it is then
             printed only when it is whole: a script must not get the start of another.
         command: a command that reaches the same phone, from its words.
+        once: whether nothing more can be said here, so that a question is answered elsewhere.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class TextReporter:
         explain: bool = False,
         quiet: bool = False,
         command: Callable[[str], str] = _plain,
+        once: bool = False,
     ) -> None:
         """Nothing is shown yet."""
         self._explain = explain
@@ -109,6 +111,7 @@ class TextReporter:
         self._broke = False
         self._thinking = False
         self._command = command
+        self._once = once
         self._jobs = RequestJobs(command)
         self._place = ""
         self._spinner = Spinner()
@@ -208,6 +211,9 @@ class TextReporter:
             facts.append(f"first token {seconds(answer.ttft_ms)}")
         facts += [f"total {seconds(answer.total_ms)}", answer.reason]
         self._aside(" · ".join(fact for fact in facts if fact))
+        if self._once and answer.asks:
+            words = f'ask --conversation {answer.conversation_id} "…"'
+            self._aside(f"Answer it: {self._command(words)}")
         if self._explain:
             if answer.features.get(CALIBRATED) == 0:
                 self._aside(_UNCALIBRATED)
