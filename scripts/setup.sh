@@ -105,5 +105,12 @@ if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --
       "if the package index could not be reached, run it again: what was fetched is kept"
   fi
 fi
+# Its cases and rules are needed, and none of what it takes to call every vendor's models.
+if [ "$extra" = dev ] && ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
+  --quiet --no-deps "bfcl-eval==2026.3.23" >>"$log" 2>&1; then
+  tail -n 20 "$log" >&2
+  fail "bfcl-eval could not be installed" \
+    "if the package index could not be reached, run it again: what was fetched is kept"
+fi
 fingerprint "$extra" >"$stamp"
 echo "setup: ready"

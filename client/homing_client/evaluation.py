@@ -10,6 +10,8 @@ from homing_agent.calibration.book import CalibrationBook
 from homing_agent.calibration.calibrate import calibrate
 from homing_agent.calibration.corrections import Corrections
 from homing_agent.calibration.file import Calibration
+from homing_agent.evaluation.bfcl import BfclJudge, read_bfcl
+from homing_agent.evaluation.bfcl_running import count_bfcl, run_bfcl, sample
 from homing_agent.evaluation.data import NOW, possible
 from homing_agent.evaluation.judging import judged, trials_of
 from homing_agent.evaluation.report import report
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from homing_agent.evaluation.bfcl_running import BfclResult
     from homing_agent.evaluation.cases import Case
     from homing_agent.evaluation.report import Judged, Report
     from homing_agent.evaluation.trial import Trials
@@ -140,6 +143,38 @@ async def evaluate(
             lab.engine.info.model,
             len(cases) - len(usable),
         )
+
+
+async def evaluate_bfcl(
+    where: Where,
+    categories: Sequence[str],
+    most: int,
+    step: Callable[[int, int], None],
+) -> tuple[dict[str, BfclResult], str]:
+    """Try cases of BFCL on the phone alone.
+
+    Args:
+        where: the phone.
+        categories: which.
+        most: cases of each, evenly spread; 0 takes all.
+        step: told how many of how many trials are done.
+
+    Returns:
+        What was counted, by category, and the phone's model.
+
+    Raises:
+        NotFoundError: the package with the cases is not installed, or there is no such category.
+        HomingError: the model failed.
+    """
+    judge = BfclJudge()
+    wanted = {name: sample(read_bfcl(name), most) for name in categories}
+    cases = [case for some in wanted.values() for case in some]
+    async with where.laboratory() as lab:
+        calibration = where.book().find(lab.ties)
+        learned = None if calibration is None else calibration.calibrated.learned
+        records = await run_bfcl(cases, lab.parts, where.records(lab, "bfcl"), step)
+        counted = {name: count_bfcl(some, records, judge, learned) for name, some in wanted.items()}
+        return counted, lab.engine.info.model
 
 
 async def calibrate_phone(

@@ -51,6 +51,7 @@ class Laboratory:
         phone: tries requests on the phone alone.
         home: tries them at home.
         tools: names of the tools that are offered.
+        parts: of the phone's agent, for trials with other tools.
         engine: the phone's.
         prefix_sha256: of the phone's prefix; see `Ties`.
     """
@@ -58,6 +59,7 @@ class Laboratory:
     phone: Trials
     home: Trials
     tools: frozenset[str]
+    parts: Parts
     engine: Engine
     prefix_sha256: str
 
@@ -102,11 +104,12 @@ async def laboratory(
         await assembly.host.settled()
         clock = FixedClock(now)
         tools = _offered(builtin_tools(Path(), clock, _NoAlarms(), now.tzinfo), every_tool)
-        phone = Trials(_parts(assembly, clock, tools, NoHome(), at_home=False), tools)
+        alone = _parts(assembly, clock, tools, NoHome(), at_home=False)
+        phone = Trials(alone, tools)
         home = Trials(_parts(assembly, clock, tools, assembly.homes, at_home=True), tools)
         warmed = await phone.warm()
         names = frozenset(tool.spec.name for tool in tools)
-        yield Laboratory(phone, home, names, assembly.engine, warmed.sha256)
+        yield Laboratory(phone, home, names, alone, assembly.engine, warmed.sha256)
 
 
 class FixedClock:

@@ -63,9 +63,9 @@ class Checkout:
         )
 
     def installs(self) -> list[str]:
-        """The pip runs so far."""
+        """The pip runs so far that install Homing."""
         lines = self.log.read_text("utf-8").splitlines()
-        return [line for line in lines if "-m pip install" in line]
+        return [line for line in lines if "-m pip install" in line and "--editable" in line]
 
 
 @pytest.fixture
@@ -78,6 +78,15 @@ def test_the_first_time_it_says_how_long_it_takes_and_installs(checkout: Checkou
     assert done.status == 0, done.err
     assert "about five minutes" in done.out
     assert [line.split()[-1] for line in checkout.installs()] == [".[dev]"]
+
+
+def test_cases_for_evaluation_come_with_the_development_environment_alone(
+    checkout: Checkout,
+) -> None:
+    checkout.set_up("node")
+    assert "bfcl-eval" not in checkout.log.read_text("utf-8")
+    checkout.set_up("dev")
+    assert "--no-deps bfcl-eval" in checkout.log.read_text("utf-8")
 
 
 def test_the_second_time_it_does_nothing_and_says_nothing(checkout: Checkout) -> None:

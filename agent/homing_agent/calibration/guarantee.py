@@ -19,6 +19,10 @@ DELTA: Final = 0.05
 """Chance that a promise does not hold."""
 GRID: Final = tuple(round(1.0 - step / 200, 3) for step in range(1, 200))
 """Thresholds that are tried, in this order: 0.995 down to 0.005."""
+_ERRORS: Final = 2
+"""Errors that the first test shall bear."""
+_FURTHER: Final = 10
+"""Cases that a threshold has to keep beyond the last one."""
 _STEPS: Final = 60
 """Halvings of an interval: more than a float tells apart."""
 
@@ -104,9 +108,12 @@ def at_most(wrong: int, cases: int, rate: float) -> float:
     )
 
 
-def fewest_cases(wish: float, delta: float = DELTA) -> int:
-    """Cases that must be kept, all of them right, before a promise can be made at all."""
-    return math.ceil(math.log(delta) / math.log1p(-wish))
+def fewest_cases(wish: float, delta: float = DELTA, wrong: int = 0) -> int:
+    """Cases that must be kept before a promise can be made although so many of them are wrong."""
+    cases = max(wrong + 1, math.ceil(math.log(delta) / math.log1p(-wish)))
+    while upper_bound(wrong, cases, delta) > wish:
+        cases += 1
+    return cases
 
 
 def least_escalated(error: float, wish: float) -> float:
@@ -127,8 +134,11 @@ def choose(
 ) -> Tested:
     """The laxest threshold whose promise holds.
 
-    Thresholds at which too few cases are left to promise anything are passed over: which these
-    are, the scores alone say, and not who was right.
+    Two kinds of thresholds are passed over. Where so few cases are left that one or two errors
+    would end the search, a test says little; if there are not enough for more, it begins with the
+    first at which any promise can be made. And a threshold that keeps hardly more cases than the
+    last one only adds another chance to fail. Which these are, the scores alone say, and not who
+    was right, so the level holds.
 
     Args:
         cases: none of which the rule was fitted on.
@@ -137,14 +147,17 @@ def choose(
         grid: thresholds, strictest first, chosen without looking at these cases.
     """
     found = Tested(NOTHING, 0, 0, 1.0, len(cases))
-    fewest = fewest_cases(wish, delta)
+    most = sum(case.score >= 0 for case in cases)
+    fewest = fewest_cases(wish, delta, _ERRORS)
+    if most < fewest:
+        fewest = fewest_cases(wish, delta)
     for threshold in grid:
         tested = seen_at(cases, threshold, delta)
         if tested.kept < fewest:
             continue
         if tested.bound > wish:
             break
-        found = tested
+        found, fewest = tested, tested.kept + _FURTHER
     return found
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from homing_core.canonical import JsonObject
 
+    from homing_agent.evaluation.bfcl_running import BfclResult
     from homing_agent.evaluation.report import Interval, Report
 
 _NAMES: Final = {
@@ -103,6 +106,43 @@ def report_to_json(found: Report) -> JsonObject:
         "accuracy_escalated": [list(point) for point in found.accuracy],
         "reliability": [list(point) for point in found.reliability],
     }
+
+
+def bfcl_lines(found: Mapping[str, BfclResult]) -> list[str]:
+    """What was counted of BFCL, as a table."""
+    rows = [
+        f"| {name} | {one.cases} | {_share(one.plain)} | {_share(one.ruled)} |"
+        f" {_share(one.valid)} |"
+        for name, one in found.items()
+    ]
+    return [
+        "| category | cases | right, as it comes | right, by the rule | calls that fit at once |",
+        "|---|---|---|---|---|",
+        *rows,
+    ]
+
+
+def bfcl_to_json(found: Mapping[str, BfclResult]) -> JsonObject:
+    """The same, for scripts."""
+    return {
+        "categories": {
+            name: {
+                "cases": one.cases,
+                "plain": _interval_to_json(one.plain),
+                "ruled": _interval_to_json(one.ruled),
+                "valid": _interval_to_json(one.valid),
+            }
+            for name, one in found.items()
+        }
+    }
+
+
+def _interval_to_json(one: Interval | None) -> JsonObject | None:
+    return None if one is None else {"value": one.value, "low": one.low, "high": one.high}
+
+
+def _share(one: Interval | None) -> str:
+    return "-" if one is None else f"{one.value:.1%} ({one.low:.1%} to {one.high:.1%})"
 
 
 def _shown(name: str, one: Interval) -> str:

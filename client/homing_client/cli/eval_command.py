@@ -23,7 +23,7 @@ from homing_client.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from homing_client.evaluation import Evaluated
+    from homing_client.evaluation import Evaluated, Where
 
 _EXAMPLES = """
 [bold]Examples[/bold]
@@ -33,6 +33,8 @@ homing eval phone-actions
 homing eval phone-actions --home --out report
 
 homing eval phone-actions --cases mine.jsonl --json
+
+homing eval bfcl --category multiple --most 60
 """
 OutFolder: TypeAlias = Annotated[
     Path | None,
@@ -44,6 +46,7 @@ class CaseSet(Enum):
     """What can be measured."""
 
     PHONE_ACTIONS = "phone_actions"
+    BFCL = "bfcl"
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +56,11 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(  # noqa: PLR0913  # one for each option
     which: Annotated[
-        str, typer.Argument(metavar="SET", help="phone-actions: requests to a phone.")
+        str,
+        typer.Argument(
+            metavar="SET",
+            help="phone-actions: requests to a phone. bfcl: the Berkeley leaderboard's cases.",
+        ),
     ],
     *,
     part: Annotated[
@@ -63,6 +70,13 @@ def evaluate(  # noqa: PLR0913  # one for each option
     at_home: Annotated[
         bool, typer.Option("--home", help="Try them at home, too, and compare.")
     ] = False,
+    category: Annotated[
+        list[str] | None,
+        typer.Option("--category", metavar="NAME", help="Of bfcl; repeatable; default all."),
+    ] = None,
+    most: Annotated[
+        int, typer.Option("--most", metavar="N", min=0, help="Of each bfcl category; 0: all.")
+    ] = 100,
     every_tool: EveryTool = False,
     fresh: Fresh = False,
     out: OutFolder = None,
@@ -86,15 +100,36 @@ def evaluate(  # noqa: PLR0913  # one for each option
     from homing_client.evaluation import Where  # noqa: PLC0415  # as above
     from homing_client.evaluation import evaluate as run  # noqa: PLC0415  # as above
 
-    choice(CaseSet, which, "SET")
+    chosen = choice(CaseSet, which, "SET")
     setup = Setup(data_dir, config, stand_in, model)
     where = Where(setup.paths, setup.load(), every_tool, fresh)
+    if chosen is CaseSet.BFCL:
+        _bfcl(where, category, most, as_json=as_json)
+        return
     wanted = choice(Part, part, "--part")
     found = read_cases(cases or part_file(wanted))
     name = cases.stem if cases else wanted.value
     with TrialBar("trying labelled requests", quiet=as_json) as bar:
         done = asyncio.run(run(where, found, name, bar, at_home=at_home))
     _show(done, f"phone-actions, {name}", out, as_json=as_json)
+
+
+def _bfcl(where: Where, category: list[str] | None, most: int, *, as_json: bool) -> None:
+    from homing_agent.evaluation.bfcl import CATEGORIES  # noqa: PLC0415  # keep help quick
+    from homing_agent.evaluation.markdown import bfcl_lines, bfcl_to_json  # noqa: PLC0415  # above
+    from homing_agent.runtime.cli import print_json  # noqa: PLC0415  # as above
+
+    from homing_client.cli.console import out as screen  # noqa: PLC0415  # as above
+    from homing_client.cli.console import printable  # noqa: PLC0415  # as above
+    from homing_client.cli.trial_bar import TrialBar  # noqa: PLC0415  # as above
+    from homing_client.evaluation import evaluate_bfcl  # noqa: PLC0415  # as above
+
+    with TrialBar("trying cases", quiet=as_json) as bar:
+        found, model = asyncio.run(evaluate_bfcl(where, category or CATEGORIES, most, bar))
+    if as_json:
+        print_json({"event": "evaluated", "set": "bfcl", "model": model, **bfcl_to_json(found)})
+        return
+    screen.print(printable("\n".join(bfcl_lines(found))), markup=False, soft_wrap=True)
 
 
 def _show(done: Evaluated, title: str, out: Path | None, *, as_json: bool) -> None:

@@ -45,6 +45,7 @@ def test_a_bound_is_where_so_few_errors_become_unlikely(
 def test_fewest_cases_that_a_promise_needs() -> None:
     assert fewest_cases(0.05) == 59
     assert fewest_cases(0.1) == 29
+    assert fewest_cases(0.1, wrong=2) == 61
     assert upper_bound(0, 29) <= 0.1 < upper_bound(0, 28)
 
 
@@ -67,9 +68,19 @@ def test_the_laxest_threshold_that_keeps_the_promise_is_chosen() -> None:
 
 def test_a_failed_threshold_ends_the_search() -> None:
     """A laxer one that happens to look good must not be taken: that is what the level is for."""
-    bad = [Scored(0.9, right=number % 2 == 0) for number in range(60)]
+    bad = [Scored(0.9, right=number % 2 == 0) for number in range(70)]
     good = [Scored(0.5, right=True)] * 5000
     assert choose([*bad, *good], 0.1).threshold == NOTHING
+
+
+def test_a_single_error_among_the_surest_does_not_end_the_search() -> None:
+    first = [Scored(0.95, right=number != 0) for number in range(35)]
+    rest = [Scored(0.8, right=number % 40 != 0) for number in range(80)]
+    found = choose([*first, *rest], 0.1)
+    assert (found.kept, found.wrong) == (115, 3)
+    # With too few for more, every case counts: one error ends it, none does not.
+    assert choose(first, 0.1).threshold == NOTHING
+    assert choose([Scored(0.95, right=True)] * 35, 0.1).kept == 35
 
 
 def test_nothing_is_promised_from_too_few_cases() -> None:

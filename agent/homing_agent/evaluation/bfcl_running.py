@@ -1,0 +1,146 @@
+"""Tries BFCL's cases on the phone's own path, and counts. Each case brings its own tools."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from homing_agent.calibration.guarantee import lower_bound, upper_bound
+from homing_agent.evaluation.bfcl import BfclTool
+from homing_agent.evaluation.judge import Called
+from homing_agent.evaluation.records import Record, record_to_json
+from homing_agent.evaluation.report import Interval
+from homing_agent.evaluation.running import PHONE, WORDS, read_records
+from homing_agent.evaluation.trial import Trials
+from homing_agent.registry import Registry
+from homing_agent.routing.features import Point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from homing_agent.evaluation.bfcl import BfclCase, BfclJudge
+    from homing_agent.evaluation.judge import Did
+    from homing_agent.evaluation.trial import Tried
+    from homing_agent.parts import Parts
+    from homing_agent.routing.learned import Learned
+
+_TAIL: Final = 0.025
+"""Chance beyond each end of an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class BfclResult:
+    """What was counted in a category. Shares with 95% intervals (Clopper and Pearson).
+
+    Attributes:
+        cases: tried.
+        plain: right as the model has it.
+        ruled: right once the rule has taken away calls where no tool fits; None without a rule.
+        valid: of the calls, how many fitted their schema at the first attempt.
+    """
+
+    cases: int
+    plain: Interval
+    ruled: Interval | None
+    valid: Interval | None
+
+
+def sample(cases: Sequence[BfclCase], most: int) -> tuple[BfclCase, ...]:
+    """At most so many, evenly spread over the data, always the same ones; 0 takes all."""
+    if not most or most >= len(cases):
+        return tuple(cases)
+    return tuple(cases[number * len(cases) // most] for number in range(most))
+
+
+async def run_bfcl(
+    cases: Sequence[BfclCase], parts: Parts, path: Path, step: Callable[[int, int], None]
+) -> dict[tuple[str, str], Tried]:
+    """Try every case; what is done already is not done again.
+
+    Args:
+        cases: the cases.
+        parts: of the phone's agent; its tools are not used.
+        path: where the records lie.
+        step: told how many of how many are done.
+
+    Raises:
+        InvalidDataError: earlier records are damaged.
+        HomingError: the model failed.
+    """
+    known = read_records(path)
+    done = sum((case.id, PHONE) in known for case in cases)
+    step(done, len(cases))
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+        for case in cases:
+            if (case.id, PHONE) in known:
+                continue
+            tools = [BfclTool(spec) for spec in case.tools]
+            trials = Trials(replace(parts, registry=Registry(tools)), tools)
+            await trials.warm()
+            tried = await trials.attempt(case.request)
+            found = [Record(case.id, PHONE, tried)]
+            if isinstance(tried.did, Called):
+                words = await trials.attempt(case.request, idle=True)
+                found.insert(0, Record(case.id, WORDS, words))
+            for record in found:
+                known[record.case, record.way] = record.tried
+                file.write(json.dumps(record_to_json(record), ensure_ascii=False) + "\n")
+            file.flush()
+            done += 1
+            step(done, len(cases))
+    return known
+
+
+def count_bfcl(
+    cases: Sequence[BfclCase],
+    records: Mapping[tuple[str, str], Tried],
+    judge: BfclJudge,
+    learned: Learned | None,
+) -> BfclResult:
+    """Count a category. Pure but for the checker.
+
+    Args:
+        cases: that were tried.
+        records: what came of it.
+        judge: knows what is right.
+        learned: the rule; only whether a tool fits is asked of it.
+    """
+    plain = sum(judge.right(case, records[case.id, PHONE].did) for case in cases)
+    calls = [tried for case in cases if isinstance((tried := records[case.id, PHONE]).did, Called)]
+    ruled = (
+        None
+        if learned is None
+        else sum(judge.right(case, _ruled(case, records, learned)) for case in cases)
+    )
+    valid = sum(_first_failures(tried) == 0 for tried in calls)
+    return BfclResult(
+        len(cases),
+        _interval(plain, len(cases)),
+        None if ruled is None else _interval(ruled, len(cases)),
+        _interval(valid, len(calls)) if calls else None,
+    )
+
+
+def _ruled(case: BfclCase, records: Mapping[tuple[str, str], Tried], learned: Learned) -> Did:
+    tried, words = records[case.id, PHONE], records.get((case.id, WORDS))
+    named = tried.at(Point.NAME)
+    if named is None or words is None:
+        return tried.did
+    fits = learned.fits.chance(named.numbers) >= learned.fits_from
+    return tried.did if fits else words.did
+
+
+def _first_failures(tried: Tried) -> float:
+    """Attempts that had failed before the call that counts."""
+    seen = tried.at(Point.CALL)
+    return 0.0 if seen is None else seen.numbers.get("failures", 0.0)
+
+
+def _interval(count: int, cases: int) -> Interval:
+    return Interval(
+        count / cases, lower_bound(count, cases, _TAIL), upper_bound(count, cases, _TAIL)
+    )
