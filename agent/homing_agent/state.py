@@ -45,11 +45,13 @@ from homing_agent.routing.clues import best_rival, clues, overlap
 from homing_agent.routing.decide import decide
 from homing_agent.routing.decisions import Decline, Escalate
 from homing_agent.routing.features import CallFacts, Features, Point, Reach
+from homing_agent.routing.grounding import unused_numbers
 from homing_agent.schema import check_arguments, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from homing_core.canonical import JsonObject
     from homing_core.generation import CallSignals, TokenSignals
     from homing_core.ids import ConversationId, DeviceId
     from homing_core.messages import Message
@@ -166,9 +168,13 @@ class RequestState:
         return at.spec
 
     def facts(
-        self, spec: ToolSpec, signals: CallSignals | None, grounding: Grounding | None
+        self,
+        spec: ToolSpec,
+        signals: CallSignals | None,
+        grounding: Grounding | None = None,
+        arguments: JsonObject | None = None,
     ) -> CallFacts:
-        """What a routing rule may know of a call of this tool."""
+        """What a routing rule may know of a call of this tool, once its arguments are written."""
         text = self._said_now
         return CallFacts(
             spec.name,
@@ -178,6 +184,7 @@ class RequestState:
             leaning=self._prefix.leaning,
             overlap=overlap(text, spec),
             rival_overlap=best_rival(text, self.tools, spec.name),
+            unused=unused_numbers(arguments or {}, text),
         )
 
     def add(self, messages: Sequence[Message], *, settled: bool) -> None:

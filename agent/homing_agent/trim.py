@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from homing_agent.routing.grounding import ground, words_of
+from homing_agent.routing.grounding import ground, repeats, words_of
 
 if TYPE_CHECKING:
     from homing_core.canonical import JsonValue
@@ -51,9 +51,19 @@ def trim(call: ToolCall, spec: ToolSpec, said: Sequence[str]) -> ToolCall:
         del arguments[name]
     if isinstance(properties, Mapping):
         for name in [name for name in arguments if name not in required]:
-            if _echoes(arguments[name], properties[name]):
+            if _echoes(arguments[name], properties[name]) or _repeats(name, arguments, spec):
                 del arguments[name]
     return call if len(arguments) == len(call.arguments) else replace(call, arguments=arguments)
+
+
+def _repeats(name: str, arguments: Mapping[str, JsonValue], spec: ToolSpec) -> bool:
+    """Whether an optional text of several words only says the tool and its required arguments."""
+    value = arguments[name]
+    if not isinstance(value, str) or len(words_of(value)) < _ECHO_WORDS:
+        return False
+    own = f"{spec.name.replace('_', ' ')} {spec.description}"
+    required = [str(arguments[other]) for other in required_of(spec) if other in arguments]
+    return repeats(value, own, words_of(" ".join(required)))
 
 
 def _echoes(value: JsonValue, schema: JsonValue) -> bool:

@@ -148,7 +148,7 @@ class _Turn:
             return False
         own = f"{spec.name.replace('_', ' ')} {spec.description}"
         grounding = ground(call.arguments, free_of(spec), said, own)
-        facts = state.facts(spec, event.signals, grounding)
+        facts = state.facts(spec, event.signals, grounding, call.arguments)
         decision = await state.settle(Point.CALL, call=facts)
         if isinstance(decision, Escalate | Decline):
             self._stop = decision
@@ -253,7 +253,7 @@ class _PhoneTurn(_Turn):
         if spec is None:
             return False
         state.saw_token()
-        decision = await state.settle(Point.NAME, call=state.facts(spec, event.signals, None))
+        decision = await state.settle(Point.NAME, call=state.facts(spec, event.signals))
         if isinstance(decision, Escalate | Decline):
             self._stop = decision
             return True

@@ -93,3 +93,24 @@ def test_tools_complete_their_own_arguments_and_no_others() -> None:
     assert isinstance(timer, Completing)
     assert timer.complete({"duration": 5}, "in 10 minutes") == {"duration": 5}
     assert not isinstance(TOOLS["save_note"], Completing)
+
+
+@pytest.mark.parametrize(
+    ("asked", "written", "stream"),
+    [
+        ("call volume 90", None, "call"),
+        ("bring the ringer down to 20", "alarm", "ring"),
+        ("the podcast is too loud", None, "music"),
+        ("volume 30", None, None),
+        ("volume 30", "music", "music"),
+        ("call volume to 40 and the alarm to 100", "alarm", "alarm"),
+    ],
+)
+def test_a_stream_that_is_named_is_the_one(
+    asked: str, written: str | None, stream: str | None
+) -> None:
+    volume = TOOLS["set_volume"]
+    assert isinstance(volume, Completing)
+    given_stream = {} if written is None else {"stream": written}
+    found = volume.complete({"percent": 40, **given_stream}, asked)
+    assert found.get("stream") == stream

@@ -78,7 +78,11 @@ def test_a_call_of_which_nothing_was_said_goes_home_if_the_tool_acts() -> None:
     decision = decide(at_call(grounding=INVENTED))
     assert isinstance(decision, Escalate)
     assert "the model made up 'text' for set_reminder" in decision.reason
-    assert isinstance(decide(at_call(grounding=INVENTED, effect=EffectClass.READ)), CallTool)
+    # A name to look up that nobody said is made up as well; a question in other words is not.
+    looked_up = at_call(grounding=INVENTED, effect=EffectClass.READ)
+    assert isinstance(decide(looked_up), Escalate)
+    half = Grounding(0.3, "query", (), (("query", 0.3),))
+    assert isinstance(decide(at_call(grounding=half, effect=EffectClass.READ)), CallTool)
 
 
 def test_what_nobody_said_is_asked_for_and_not_guessed() -> None:

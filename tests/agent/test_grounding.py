@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_agent.routing.grounding import ground
+from homing_agent.routing.grounding import ground, unused_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,3 +93,10 @@ def test_a_time_within_a_longer_text_is_said() -> None:
 def test_numbers_that_people_say_in_other_words(percent: int, words: str) -> None:
     assert ground({"percent": percent}, ("percent",), [words]).lowest_share == 1.0
     assert ground({"percent": percent}, ("percent",), ["louder"]).lowest_share == 0.0
+
+
+def test_numbers_that_a_call_leaves_out_are_counted() -> None:
+    assert unused_numbers({"duration": "30 min"}, "start a timer 1 our 30 min") == 1
+    assert unused_numbers({"duration": "half an hour"}, "a timer, half an hour") == 0
+    assert unused_numbers({"when": "at 9"}, "remind me at nine") == 0
+    assert unused_numbers({"percent": 40}, "call volume to 40 and the alarm to 100") == 1

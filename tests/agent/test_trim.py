@@ -49,3 +49,15 @@ def test_what_nobody_said_and_what_the_tool_does_not_have_goes() -> None:
     assert trimmed("summarise letters", folder="letters", most=7, colour="red") == {
         "folder": "letters"
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "stays"),
+    [
+        ("summarise the folder letters", "summarise folder letters", False),
+        ("summarise the letters folder please", "please summarise the letters", False),
+        ("summarise letters about the roof", "letters about the roof", True),
+    ],
+)
+def test_what_only_repeats_the_rest_goes(said: str, question: str, *, stays: bool) -> None:
+    assert ("question" in trimmed(said, folder="letters", question=question)) is stays

@@ -38,6 +38,7 @@ AT_CALL: Final = (
     *AT_NAME,
     "said_share",
     "arguments",
+    "unused_numbers",
     "lacking",
     "argument_probability",
     "argument_decile",

@@ -58,6 +58,7 @@ class CallFacts:
         leaning: how the model leans to each tool if nothing is said.
         overlap: share of the tool's own words that the request has.
         rival_overlap: the highest such share of any other tool.
+        unused: numbers of the request that are in none of the arguments.
     """
 
     name: str
@@ -67,6 +68,7 @@ class CallFacts:
     leaning: Leaning = NO_LEANING
     overlap: float = 0.0
     rival_overlap: float = 0.0
+    unused: int = 0
 
     def numbers(self) -> dict[str, float]:
         """What a rule may weigh; absent facts are absent."""
@@ -78,6 +80,7 @@ class CallFacts:
         if self.grounding is not None:
             found["said_share"] = self.grounding.lowest_share
             found["arguments"] = float(len(self.grounding.shares))
+            found["unused_numbers"] = float(min(self.unused, 3))
         if self.signals is not None:
             found.update(_of_signals(self.name, self.signals))
             found.update(self._gains(self.signals))

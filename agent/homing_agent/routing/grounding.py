@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ _FILLERS = frozenset(
         "a an the to for of on in at by my me i it this that some something please pls",
         "new make set create add write save put take start send show tell give get",
         "do can could you would note down up let know want need like have",
+        "be nice good great just also then us our is am are was will shall",
     )
     for word in line.split()
 )
@@ -86,8 +87,8 @@ def ground(
     needed = frozenset(ordered)
     shares = {name: _share(value, heard) for name, value in arguments.items()}
     if own:
-        empty = _FILLERS | frozenset(_words(own))
-        shares |= {name: 0.0 for name in needed if _says_nothing(name, arguments, needed, empty)}
+        nothing = [name for name in ordered if _says_nothing(name, arguments, ordered, own)]
+        shares |= dict.fromkeys(nothing, 0.0)
     weakest = min((name for name in shares if name in needed), key=shares.__getitem__, default="")
     return Grounding(
         lowest_share=shares.get(weakest, 1.0),
@@ -100,19 +101,39 @@ def ground(
 
 
 def _says_nothing(
-    name: str, arguments: Mapping[str, JsonValue], needed: frozenset[str], empty: frozenset[str]
+    name: str, arguments: Mapping[str, JsonValue], required: Sequence[str], own: str
 ) -> bool:
     """Whether a text holds no word but fillers, the tool's own and those of a shorter argument."""
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         return False
-    words = list(_words(value))
-    elsewhere: set[str] = set()
-    for other, given in arguments.items():
-        others = [word for text in _texts(given) for word in _words(text)]
-        if other in needed and other != name and len(others) < len(words):
-            elsewhere.update(others)
-    return all(word in empty or word in elsewhere for word in words)
+    length = len(list(_words(value)))
+    others = (
+        words
+        for other in required
+        if other != name and other in arguments
+        for words in [[word for text in _texts(arguments[other]) for word in _words(text)]]
+        if len(words) < length
+    )
+    return repeats(value, own, (word for words in others for word in words))
+
+
+def repeats(text: str, own: str, elsewhere: Iterable[str]) -> bool:
+    """Whether a text only repeats what is clear anyway.
+
+    Args:
+        text: not empty.
+        own: the tool's name and description.
+        elsewhere: words of other arguments.
+    """
+    known = _FILLERS | frozenset(_words(own)) | frozenset(elsewhere)
+    return all(_said(word, known) for word in _words(text))
+
+
+def unused_numbers(arguments: Mapping[str, JsonValue], request: str) -> int:
+    """How many numbers of a request are in none of a call's arguments: something was left out."""
+    used = {word for value in arguments.values() for text in _texts(value) for word in _words(text)}
+    return sum(word.isdigit() and word not in used for word in set(_words(request)))
 
 
 def _share(value: JsonValue, heard: frozenset[str]) -> float:

@@ -57,6 +57,7 @@ _WORDS: Final = {
     "request_words": "it is a long request",
     "said_share": "the request says it in other words",
     "lacking": "something needed was not said",
+    "unused_numbers": "a number in it was left out",
     "text_first_probability": "the model was unsure how to begin",
     "text_token_probability": "the model was unsure of its words",
 }

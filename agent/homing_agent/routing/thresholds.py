@@ -35,7 +35,7 @@ class Thresholds:
     argument_probability: float = 0.1
     grammar_share: float = 0.2
     said_share: float = 0.5
-    said_share_read: float = 0.0
+    said_share_read: float = 0.25
     text_first_probability: float = 0.1
     text_token_probability: float = 0.7
     failures: int = 2

@@ -184,6 +184,16 @@ class SetWifi(TermuxTool):
         return ToolOutput(f"Wi-Fi is {state}.", f"Wi-Fi is {state}.")
 
 
+_STREAMS = {
+    "music": re.compile(r"\b(?:music|songs?|media|podcasts?|videos?)\b", re.IGNORECASE),
+    "ring": re.compile(r"\bring(?:er|tone|ing)?\b", re.IGNORECASE),
+    "alarm": re.compile(r"\balarms?\b", re.IGNORECASE),
+    "notification": re.compile(r"\bnotif\w*", re.IGNORECASE),
+    "call": re.compile(r"\bcalls?\b", re.IGNORECASE),
+}
+"""How people name what can be loud."""
+
+
 class SetVolume(TermuxTool):
     """Sets a stream's volume with `termux-volume STREAM LEVEL`, whose range the command tells."""
 
@@ -208,6 +218,11 @@ class SetVolume(TermuxTool):
         typical_ms=800,
     )
     QUESTIONS: ClassVar[Mapping[str, str]] = {"percent": "How loud, in percent?"}
+
+    def complete(self, arguments: JsonObject, request: str) -> JsonObject:
+        """As in `homing_agent.completing.Completing`: the stream that is named, if only one is."""
+        named = [stream for stream, words in _STREAMS.items() if words.search(request)]
+        return {**arguments, "stream": named[0]} if len(named) == 1 else arguments
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
         """As in `Tool`."""
