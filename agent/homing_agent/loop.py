@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from homing_agent.events import AgentEvent
     from homing_agent.parts import Parts
     from homing_agent.ports import Consent
+    from homing_agent.prompts import Prompts
     from homing_agent.request import AskInput, FinalAnswer
 
 _MOST_CHARS = 1_000_000
+_MOST_PREFIX = 0.6
+"""Of the context, how much the system message and tools may fill with examples."""
 
 
 class Agent:
@@ -64,9 +67,17 @@ class Agent:
             HomingError: as `Engine.warm`.
         """
         tools = self._parts.registry.offered()
-        chat_format = self._parts.engine.info.chat_format
-        system = (system_message(self._parts.prompts.for_phone(tools, chat_format)),)
-        warmed = await self._parts.engine.warm(system, tools, Thinking.OFF)
+        engine, prompts = self._parts.engine, self._parts.prompts
+        system, warmed = await self._warmed(prompts, tools)
+        room = engine.info.context_tokens * _MOST_PREFIX
+        if prompts.examples and (warmed is None or warmed.tokens > room > 0):
+            # Better a phone without examples than one that cannot hold a conversation.
+            prompts = replace(prompts, examples=())
+            self._parts = replace(self._parts, prompts=prompts)
+            system, warmed = await self._warmed(prompts, tools)
+        if warmed is None:
+            msg = "the tools alone are more than the phone's model can hold"
+            raise TooLongError(msg, "Give it a larger model.context_tokens.")
         self._prefix = PhonePrefix(warmed.tokens, await self._leaning(system, tools))
         self._parts = replace(self._parts, rules=self._rules(warmed))
         return warmed
@@ -81,6 +92,17 @@ class Agent:
         if found is None:
             return Rules(rules.thresholds)
         return Rules(rules.thresholds, LearnedRule(found.calibrated.learned, rules.thresholds))
+
+    async def _warmed(
+        self, prompts: Prompts, tools: tuple[ToolSpec, ...]
+    ) -> tuple[tuple[Message, ...], WarmedPrefix | None]:
+        """The system message, and what was pinned; None if it does not fit."""
+        engine = self._parts.engine
+        system = (system_message(prompts.for_phone(tools, engine.info.chat_format)),)
+        try:
+            return system, await engine.warm(system, tools, Thinking.OFF)
+        except TooLongError:
+            return system, None
 
     async def _leaning(self, system: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> Leaning:
         """How the model leans behind the prefix; nothing where its engine cannot tell."""

@@ -217,3 +217,13 @@ async def test_without_a_calibration_the_thresholds_decide() -> None:
     seen = await ask(agent, question(interactive=True))
     assert len(tool.calls) == 1
     assert "name_gain" not in seen.answer.features
+
+
+async def test_examples_that_leave_no_room_for_a_conversation_are_left_out() -> None:
+    spec = ToolSpec("set_timer", "Start a timer.", {"type": "object", "properties": {}})
+    for context, kept in ((8192, True), (200, False)):
+        engine = PlayedEngine([text("Well, then, here are words.")], context_tokens=context)
+        agent = World(engine, [FakeTool(spec)]).agent()
+        await agent.warm()
+        await ask(agent, question())
+        assert ("Examples" in str(engine.requests[0].messages[0].parts[0])) is kept

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 INFO = EngineInfo("scripted", "Q4_K_M", 8192, "hermes-json", can_think=False, stand_in=True)
 SURE = CallSignals(0.95, 0.97, 0.9, 0.9)
 UNSURE = CallSignals(0.5, 0.4, 0.05, 0.3)
-MANY = 60
+MANY = 70
 
 
 def call(name: str, signals: CallSignals, **arguments: object) -> tuple[Step, ...]:
@@ -94,7 +94,7 @@ def cases(numbers: range) -> list[Case]:
     return found
 
 
-FITTING, CHOOSING, TEST = cases(range(1, 25)), cases(range(25, 55)), cases(range(55, 60))
+FITTING, CHOOSING, TEST = cases(range(1, 25)), cases(range(25, 60)), cases(range(60, 65))
 
 
 def nothing(done: int, total: int) -> None:
@@ -114,12 +114,12 @@ async def test_a_phone_is_calibrated_and_then_measured(where: Where) -> None:
         steps.append((done, total))
 
     kept, path = await calibrate_phone(where, FITTING, CHOOSING, 0.1, step)
-    assert steps[0] == (0, 216)
-    assert steps[-1] == (216, 216)
+    assert steps[0] == (0, 236)
+    assert steps[-1] == (236, 236)
     assert path.is_file()
     tested = kept.calibrated.tested
     assert tested.bound <= 0.1
-    assert (tested.kept, tested.wrong) == (60, 0)  # timers, and "because"
+    assert (tested.kept, tested.wrong) == (70, 0)  # timers, and "because"
     assert set(kept.calibrated.groups) == {"calls", "words"}
     assert kept.ties.model == "scripted"
     found = await evaluate(where, TEST, "test", nothing, at_home=False)
@@ -140,7 +140,7 @@ async def test_what_was_tried_is_not_tried_again(where: Where) -> None:
     kept, _ = await calibrate_phone(
         again, FITTING, CHOOSING, 0.3, lambda done, _: steps.append(done)
     )
-    assert steps == [216]
+    assert steps == [236]
     assert isinstance(again.source, Source)
     assert not again.source.engine.requests
     assert kept.calibrated.wish == 0.3
@@ -179,10 +179,10 @@ async def test_what_was_calibrated_can_be_shown(where: Where, rig: PhoneRig) -> 
     kept, _ = await calibrate_phone(where, FITTING, CHOOSING, 0.1, nothing)
     CalibrationBook(rig.data_dir / "calibration").save(kept)
     shown = await rig.run("calibrate", "--show")
-    assert "Model scripted: fitted on 96 requests, threshold chosen on 120 others." in shown.out
-    assert "The phone keeps 50% (60 of 120, 0 of them wrong)" in shown.out
+    assert "Model scripted: fitted on 96 requests, threshold chosen on 140 others." in shown.out
+    assert "The phone keeps 50% (70 of 140, 0 of them wrong)" in shown.out
     (found,) = objects((await rig.run("calibrate", "--show", "--json")).out)
-    assert (found["event"], found["kept"], found["at_most"]) == ("calibrated", 60, 0.1)
+    assert (found["event"], found["kept"], found["at_most"]) == ("calibrated", 70, 0.1)
 
 
 async def test_two_do_not_run_on_one_phone(where: Where) -> None:

@@ -23,7 +23,7 @@ from homing_core.errors import InvalidDataError, NotFoundError
 from homing_core.tools import EffectClass, ToolSpec
 from homing_proto.codec.json_text import decode_json_object
 
-from homing_agent.evaluation.judge import Called, Said
+from homing_agent.evaluation.judge import Asked, Called, Said
 from homing_agent.tool import ToolOutput
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class BfclJudge:
     def right(self, case: BfclCase, did: Did) -> bool:
         """Whether an action is right: the one call that is wanted, or no call at all."""
         if case.category == _NO_CALL:
-            return isinstance(did, Said) and bool(did.text.strip())
+            return isinstance(did, Asked) or (isinstance(did, Said) and bool(did.text.strip()))
         if not isinstance(did, Called):
             return False
         found = self._check(

@@ -53,16 +53,22 @@ class Grounding:
         weakest: name of that argument; empty if there is none.
         unsaid_optional: optional arguments of which not one word was said.
         shares: of each required argument, in the order in which the tool requires them.
+        numbers: those of them that are numbers, which may be worked out from what was said.
     """
 
     lowest_share: float
     weakest: str
     unsaid_optional: tuple[str, ...]
     shares: tuple[tuple[str, float], ...] = ()
+    numbers: frozenset[str] = frozenset()
 
     def below(self, share: float) -> tuple[str, ...]:
         """The required arguments of which less than this was said."""
         return tuple(name for name, said in self.shares if said < share)
+
+    def texts_below(self, share: float) -> tuple[str, ...]:
+        """The same without numbers."""
+        return tuple(name for name in self.below(share) if name not in self.numbers)
 
 
 def ground(
@@ -97,6 +103,7 @@ def ground(
             name for name, share in shares.items() if name not in needed and share <= 0
         ),
         shares=tuple((name, shares[name]) for name in ordered if name in shares),
+        numbers=frozenset(name for name in ordered if isinstance(arguments.get(name), int | float)),
     )
 
 

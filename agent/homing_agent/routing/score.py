@@ -124,8 +124,9 @@ def lacking_of(call: CallFacts, limits: Thresholds) -> tuple[str, ...]:
     """The required arguments that nobody said."""
     if call.grounding is None:
         return ()
-    acts = call.effect is not EffectClass.READ
-    return call.grounding.below(limits.said_share if acts else limits.said_share_read)
+    if call.effect is EffectClass.READ:  # nothing happens if a number is worked out wrongly
+        return call.grounding.texts_below(limits.said_share_read)
+    return call.grounding.below(limits.said_share)
 
 
 def made_up(call: CallFacts, lacking: tuple[str, ...]) -> str:
