@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
+"""Longer than a phone tries a pairing server that closes while it is found: three times 10 s."""
 LOOPBACK = NodeConfig(
     node=NodeSection(name="den", drain_seconds=0.0),
     listen=ListenSection(host="127.0.0.1", port=0),
