@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from support.household import Household
     from support.programs import Event, Program
 
-LONG = "Summarise the plot of Hamlet in five sentences"
+LONG = "Explain how a heat pump works, in detail."
 LONG_ON_THE_PHONE = "Explain how public key cryptography works"
 EASY = "What is the capital of France?"
 
