@@ -52,6 +52,7 @@ class Agent:
     def __init__(self, parts: Parts) -> None:
         """Keep them."""
         self._parts = parts
+        self._uncalibrated = parts.rules
         self._prefix = PhonePrefix()
         self._live: set[RequestId] = set()
 
@@ -84,13 +85,12 @@ class Agent:
 
     def _rules(self, warmed: WarmedPrefix) -> Rules:
         """The learned rule for this model, prompt and set of tools; as they were if none is."""
-        rules, book = self._parts.rules, self._parts.calibrations
-        if book is None:
-            return rules
+        rules, book = self._uncalibrated, self._parts.calibrations
         info = self._parts.engine.info
-        found = book.find(Ties(info.model, warmed.sha256, info.sha256))
+        ties = Ties(info.model, warmed.sha256, info.sha256)
+        found = None if book is None else book.find(ties)
         if found is None:
-            return Rules(rules.thresholds)
+            return rules
         return Rules(rules.thresholds, LearnedRule(found.calibrated.learned, rules.thresholds))
 
     async def _warmed(

@@ -33,6 +33,11 @@ def _listed(schema: JsonValue) -> bool:
     return isinstance(schema, Mapping) and ("enum" in schema or schema.get("type") == "boolean")
 
 
+def own_words(spec: ToolSpec) -> str:
+    """A tool's name and description: what a person says of it is not yet what they want of it."""
+    return f"{spec.name.replace('_', ' ')} {spec.description}"
+
+
 def trim(call: ToolCall, spec: ToolSpec, said: Sequence[str]) -> ToolCall:
     """The call without arguments that the tool does not have and optional ones that nobody said.
 
@@ -61,9 +66,8 @@ def _repeats(name: str, arguments: Mapping[str, JsonValue], spec: ToolSpec) -> b
     value = arguments[name]
     if not isinstance(value, str) or len(words_of(value)) < _ECHO_WORDS:
         return False
-    own = f"{spec.name.replace('_', ' ')} {spec.description}"
     required = [str(arguments[other]) for other in required_of(spec) if other in arguments]
-    return repeats(value, own, words_of(" ".join(required)))
+    return repeats(value, own_words(spec), words_of(" ".join(required)))
 
 
 def _echoes(value: JsonValue, schema: JsonValue) -> bool:

@@ -33,7 +33,7 @@ from homing_agent.journal.base import GenerationRecord
 from homing_agent.routing.decisions import Ask, AskFor, Decline, Escalate, Speak
 from homing_agent.routing.features import Point
 from homing_agent.routing.grounding import ground
-from homing_agent.trim import free_of, trim
+from homing_agent.trim import free_of, own_words, trim
 
 if TYPE_CHECKING:
     from homing_core.generation import GenerationEvent
@@ -146,8 +146,7 @@ class _Turn:
             # It will fail where calls are run, which tells the model why.
             self._calls.append(ChosenCall(call))
             return False
-        own = f"{spec.name.replace('_', ' ')} {spec.description}"
-        grounding = ground(call.arguments, free_of(spec), said, own)
+        grounding = ground(call.arguments, free_of(spec), said, own_words(spec))
         facts = state.facts(spec, event.signals, grounding, call.arguments)
         decision = await state.settle(Point.CALL, call=facts)
         if isinstance(decision, Escalate | Decline):

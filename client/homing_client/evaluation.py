@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from homing_agent.evaluation.bfcl_running import BfclResult
     from homing_agent.evaluation.cases import Case
-    from homing_agent.evaluation.report import Judged, Report
+    from homing_agent.evaluation.report import Report
     from homing_agent.evaluation.trial import Trials
     from homing_agent.runtime.model_host import ModelSource
     from homing_agent.runtime.paths import ProgramPaths
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 EVALUATION_FOLDER: Final = "evaluation"
 FEEDBACK_FILE: Final = "feedback.jsonl"
-_HASH_CHARS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Where:
         )
 
     def book(self) -> CalibrationBook:
-        """The calibrations of this phone, and those that come with the program."""
+        """The calibrations of this phone."""
         return CalibrationBook(self.paths.data_dir / CALIBRATION_FOLDER)
 
     def corrections(self) -> Corrections:
@@ -90,14 +89,12 @@ class Evaluated:
 
     Attributes:
         report: the figures.
-        judged: every case.
         calibration: the rule that was judged.
         model: the phone's model.
         left_out: cases whose tools are not offered.
     """
 
     report: Report
-    judged: tuple[Judged, ...]
     calibration: Calibration
     model: str
     left_out: int
@@ -138,7 +135,6 @@ async def evaluate(
         found = judged(trials_of(usable, records, NOW), records, learned)
         return Evaluated(
             report(found, learned.keep_from),
-            found,
             calibration,
             lab.engine.info.model,
             len(cases) - len(usable),

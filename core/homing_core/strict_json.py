@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from homing_core.canonical import JsonObject, JsonValue
 
 _E = TypeVar("_E", bound=Enum)
+_VERSIONS = "Both sides may run different versions of Homing."
 _MAX_WHOLE = (1 << 63) - 1
 
 
@@ -25,14 +27,18 @@ class Fields:
         value: what was read.
         names: the fields.
         what: what to call it in an error, such as "a job's result". Nothing of `value` is quoted.
+        hint: what to try.
 
     Raises:
         InvalidDataError: it is no object, or has other fields; so does every method.
     """
 
-    def __init__(self, value: JsonValue, names: Collection[str], what: str) -> None:
+    def __init__(
+        self, value: JsonValue, names: Collection[str], what: str, hint: str = _VERSIONS
+    ) -> None:
         """Check that the fields are there."""
         self._what = what
+        self._hint = hint
         if not isinstance(value, Mapping) or set(value) != set(names):
             self.refuse()
         self._value = value
@@ -40,7 +46,11 @@ class Fields:
     def refuse(self) -> NoReturn:
         """Raise the error."""
         msg = f"{self._what} is malformed"
-        raise InvalidDataError(msg, "Both sides may run different versions of Homing.")
+        raise InvalidDataError(msg, self._hint)
+
+    def within(self, value: JsonValue, names: Collection[str]) -> Fields:
+        """An object within this one, with the same words for errors."""
+        return Fields(value, names, self._what, self._hint)
 
     def text(self, name: str, most: int) -> str:
         """A text of at most so many characters, that has a form in UTF-8."""
@@ -67,6 +77,25 @@ class Fields:
             self.refuse()
         return value
 
+    def number(self, name: str, least: float = -math.inf, most: float = math.inf) -> float:
+        """A finite number."""
+        return self._number(self._value[name], least, most)
+
+    def numbers(self, name: str, most: int) -> dict[str, float]:
+        """An object of at most so many finite numbers."""
+        found = self.object(name)
+        if len(found) > most:
+            self.refuse()
+        return {key: self._number(value, -math.inf, math.inf) for key, value in found.items()}
+
+    def texts(self, name: str, most: int, longest: int) -> tuple[str, ...]:
+        """A list of at most so many texts of at most so many characters."""
+        found = self.items(name, most)
+        texts = tuple(one for one in found if isinstance(one, str) and len(one) <= longest)
+        if len(texts) != len(found):
+            self.refuse()
+        return texts
+
     def one_of(self, kind: type[_E], name: str) -> _E:
         """A member of an enumeration, by its value."""
         try:
@@ -88,6 +117,17 @@ class Fields:
             self.refuse()
         return value
 
+    def _number(self, value: JsonValue, least: float, most: float) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.refuse()
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond any float
+            self.refuse()
+        if not (math.isfinite(number) and least <= number <= most):
+            self.refuse()
+        return number
+
     def raw(self, name: str) -> JsonValue:
         """Whatever is there."""
         return self._value[name]
@@ -108,7 +148,7 @@ def read_json(data: bytes, what: str) -> JsonValue:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:  # the first also for bytes that are no UTF-8
         msg = f"{what} is malformed"
-        raise InvalidDataError(msg, "Both sides may run different versions of Homing.") from error
+        raise InvalidDataError(msg, _VERSIONS) from error
     return cast("JsonValue", found)
 
 

@@ -126,7 +126,7 @@ async def test_cases_are_tried_with_their_own_tools_counted_and_not_tried_again(
     named = ToolNamed(unwanted.tools[0].name, SURE)
     engine = PlayedEngine(
         [
-            right,
+            (ToolNamed(tool, SURE), *right),
             (ToolNamed(tool, SURE), *right),
             text("Words, and nothing but words."),
             (named, *wrong),

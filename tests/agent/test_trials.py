@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from homing_agent.calibration.calibrate import Trial, outcome
 from homing_agent.evaluation.cases import decode_case
 from homing_agent.evaluation.data import NOW, Part, part_file, possible, read_cases
 from homing_agent.evaluation.judge import Asked, Called, HandedOver, Said
@@ -17,10 +18,13 @@ from homing_agent.evaluation.report import Judged, report
 from homing_agent.evaluation.running import HOME, PHONE, WORDS, read_records, run_cases
 from homing_agent.evaluation.trial import NoHome, Seen, Trials, Tried
 from homing_agent.examples import EXAMPLES, Example, shown
+from homing_agent.loop import Agent
 from homing_agent.parts import Parts
 from homing_agent.registry import Registry
 from homing_agent.request import RoutePreference
+from homing_agent.routing.decide import Rules
 from homing_agent.routing.features import Point
+from homing_agent.routing.learned import LearnedRule
 from homing_agent.testing import (
     FakeHomeJobs,
     FakeHomes,
@@ -34,8 +38,17 @@ from homing_agent.tool import AskPersonError
 from homing_core.errors import InvalidDataError, UnavailableError
 from homing_core.generation import ToolNamed
 from homing_core.testing import FakeClock
-from homing_core.tools import EffectClass
-from support.agent_world import SURE, UNSURE, PlayedEngine, call_event, calls, text
+from homing_core.tools import EffectClass, Place
+from support.agent_world import (
+    SURE,
+    UNSURE,
+    PlayedEngine,
+    ask,
+    call_event,
+    calls,
+    question,
+    text,
+)
 from support.calibrations import learned
 
 if TYPE_CHECKING:
@@ -131,6 +144,7 @@ async def test_a_broken_call_is_nothing_that_the_rule_could_keep() -> None:
     assert found.did == Said("Well, then, here are words.")
     shown_to_rule = [one.point for one in found.seen]
     assert shown_to_rule.count(Point.TEXT) <= 1
+    assert not found.settled  # with a home in reach it would have gone there
 
 
 async def test_without_tools_there_are_only_words() -> None:
@@ -178,8 +192,8 @@ async def test_an_evaluation_goes_on_where_it_was_broken_off(tmp_path: Path) -> 
     def step(done: int, total: int) -> None:
         steps.append((done, total))
 
-    act = calls(call_event(text="now"))
-    with_words = [act, (NAMED, *act), text("Words, and nothing but words.")]
+    act = (NAMED, *calls(call_event(text="now")))
+    with_words = [act, act, text("Words, and nothing but words.")]
     first = trials(*with_words)
     await run_cases(CASES[:1], {PHONE: first}, path, step)
     with path.open("a", encoding="utf-8") as file:
@@ -311,3 +325,70 @@ def test_examples_are_written_as_the_model_writes_calls() -> None:
     xml = shown(examples, {"set_torch"}, "qwen35-xml")
     assert "<function=set_torch>\n<parameter=state>\noff\n</parameter>" in xml
     assert shown(examples, {"other"}, "hermes-json") == ""
+
+
+NEEDY = replace(
+    fake_spec(),
+    parameters={
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "when": {"type": "string"}},
+        "required": ["text", "when"],
+    },
+)
+LACKING = (NAMED, *calls(call_event(text="mom", when="tomorrow")))
+WHOLE = (NAMED, *calls(call_event(text="mom", when="now")))
+FAILING = (NAMED, *calls(call_event(text="mom")))
+DOUBTED = (ToolNamed("act", UNSURE), *calls(call_event(text="mom", when="now", signals=UNSURE)))
+WORDS_ONLY = text("Four, of course, as ever.")
+BROKEN = text('{"name": "nothing", "argu')
+
+
+def phone(scripts: tuple[Script, ...], tool: FakeTool, homes: Homes) -> Parts:
+    """One whose model plays these while it may call tools, and has words where it may not."""
+    engine = PlayedEngine(())
+    for script in scripts:
+        engine.answer(*script, when=lambda request: bool(request.tools))
+    engine.answer(*WORDS_ONLY, when=lambda request: not request.tools, times=None)
+    return Parts(
+        engine=engine,
+        registry=Registry([tool]),
+        journal=MemoryJournal(),
+        homes=homes,
+        signer=FakeSigner(),
+        clock=FakeClock(),
+    )
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        (WHOLE,),
+        (DOUBTED,),
+        (LACKING,),
+        (FAILING, WHOLE),
+        (FAILING, DOUBTED),
+        (WORDS_ONLY,),
+        (BROKEN, WORDS_ONLY),
+    ],
+)
+@pytest.mark.parametrize("keep_from", [0.0, 0.6, 0.8, 0.95, 2.0])
+@pytest.mark.parametrize(("fits_from", "name_from"), [(0.0, 0.0), (1.0, 0.0), (0.6, 0.0), (0, 0.6)])
+async def test_a_rule_decides_in_the_phone_as_it_was_calibrated(
+    scripts: tuple[Script, ...], keep_from: float, fits_from: float, name_from: float
+) -> None:
+    """What is promised of trials must hold for requests: the same steps stay, and as the same."""
+    rule = learned(keep_from=keep_from, fits_from=fits_from, name_from=name_from)
+    tool = FakeTool(NEEDY)
+    tried = await Trials(phone(scripts, tool, NoHome()), [tool]).attempt("act now for mom")
+    words = None
+    if tried.at(Point.NAME) is not None:
+        in_words = Trials(phone(scripts, tool, NoHome()), [tool])
+        words = await in_words.attempt("act now for mom", idle=True)
+    expected = outcome(Trial(CASES[0], tried, words, NOW), rule)
+    parts = phone(scripts, tool, FakeHomes(FakeRemote([text("done at home")])))
+    parts = replace(parts, rules=Rules(score=LearnedRule(rule)))
+    seen = await ask(Agent(parts), question("act now for mom", interactive=True))
+    assert (seen.answer.place is Place.PHONE) is (expected.score >= keep_from)
+    if seen.answer.place is Place.PHONE:
+        assert bool(tool.calls) is isinstance(expected.did, Called)
+        assert bool(seen.answer.asks) is isinstance(expected.did, Asked)

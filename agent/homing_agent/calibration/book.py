@@ -14,12 +14,8 @@ from homing_agent.calibration.file import MAX_BYTES, calibration_text, decode_ca
 from homing_agent.runtime.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from homing_agent.calibration.file import Calibration, Ties
 
-SHIPPED: Final = Path(__file__).parent / "shipped"
-"""Calibrations that come with the program, for its default model and tools."""
 _log = get_logger(__name__)
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _HASH_CHARS: Final = 12
@@ -35,24 +31,22 @@ class Calibrations(Protocol):
 
 
 class CalibrationBook:
-    """`Calibrations` in folders.
+    """`Calibrations` in a folder.
 
     Args:
-        folder: where this phone's own lie; made when one is saved.
-        further: looked into afterwards.
+        folder: made when one is saved.
     """
 
-    def __init__(self, folder: Path, further: Sequence[Path] = (SHIPPED,)) -> None:
+    def __init__(self, folder: Path) -> None:
         """Nothing is read yet."""
         self._folder = folder
-        self._further = tuple(further)
 
     def find(self, ties: Ties) -> Calibration | None:
         """As in `Calibrations`; a file that cannot be used is logged and passed over."""
-        return next((one for one in self._all() if one.ties.holds_for(ties)), None)
+        return next((one for one in self.all() if one.ties.holds_for(ties)), None)
 
-    def own(self) -> tuple[Calibration, ...]:
-        """Those that were made on this phone, the newest first."""
+    def all(self) -> tuple[Calibration, ...]:
+        """Every one that can be used, the newest first."""
         found = filter(None, map(_read, sorted(self._folder.glob("*.json"))))
         return tuple(sorted(found, key=lambda kept: -kept.made_at))
 
@@ -81,13 +75,6 @@ class CalibrationBook:
         """The file's name."""
         name = f"{ties.model}-{ties.prefix_sha256[:_HASH_CHARS]}"
         return f"{_UNSAFE.sub('-', name)[:_MOST_CHARS].lstrip('.')}.json"
-
-    def _all(self) -> Iterator[Calibration]:
-        for folder in (self._folder, *self._further):
-            for path in sorted(folder.glob("*.json")):
-                kept = _read(path)
-                if kept is not None:
-                    yield kept
 
 
 def _read(path: Path) -> Calibration | None:

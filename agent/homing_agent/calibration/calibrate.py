@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from homing_agent.calibration.corrections import Correction
     from homing_agent.evaluation.cases import Case
     from homing_agent.evaluation.judge import Did
-    from homing_agent.evaluation.trial import Tried
+    from homing_agent.evaluation.trial import Seen, Tried
 
 WISH: Final = 0.1
 """How often the phone may be wrong among what it keeps, unless somebody wishes otherwise."""
@@ -54,7 +54,7 @@ class Trial:
     Attributes:
         case: the case.
         phone: what it did first.
-        words: what it said where no tool was to be called; None where it called none anyway.
+        words: what it said where no tool was to be called; None where it named none anyway.
         now: the moment of all cases.
     """
 
@@ -172,37 +172,29 @@ def outcome(trial: Trial, learned: Learned, chances: Mapping[str, float] | None 
     if chances is None:
         chances = learned.opinion.chances(trial.case.request)
     tried = trial.phone
-    named = _at_name(trial, chances)
-    idle = named is not None and learned.fits.chance(named) < learned.fits_from
-    if idle and trial.words is not None:
-        tried, named = trial.words, None
+    named = [_weighed(seen, chances) for seen in tried.all_at(Point.NAME)]
+    if trial.words is not None and any(
+        learned.fits.chance(numbers) < learned.fits_from for numbers in named
+    ):
+        tried, named = trial.words, []
     score = -1.0
-    if tried.settled and not (named is not None and learned.name.chance(named) < learned.name_from):
+    if tried.settled and all(learned.name.chance(one) >= learned.name_from for one in named):
         score = _score(tried, learned, chances)
     return Outcome(trial.case, score, tried.did, trial.is_right(tried.did))
 
 
 def _score(tried: Tried, learned: Learned, chances: Mapping[str, float]) -> float:
-    rule = learned.text if isinstance(tried.did, Said) else learned.call
-    numbers = _at_end(tried, chances)
-    return -1.0 if numbers is None else rule.chance(numbers)
+    """The lowest chance at which it could have been sent home: each attempt is judged."""
+    rules = {Point.CALL: learned.call, Point.TEXT: learned.text}
+    return min(
+        (rules[one.point].chance(_weighed(one, chances)) for one in tried.all_at(*rules)),
+        default=-1.0,
+    )
 
 
-def _at_name(trial: Trial, chances: Mapping[str, float]) -> dict[str, float] | None:
-    """What a rule weighs at the tool's name; None if no tool was named."""
-    seen = trial.phone.at(Point.NAME)
-    return None if seen is None else with_opinion(seen.numbers, chances, seen.tool, ())
-
-
-def _at_end(tried: Tried, chances: Mapping[str, float]) -> dict[str, float] | None:
-    """What a rule weighs of a whole call or of words; None if it was not asked."""
-    if isinstance(tried.did, Said):
-        seen, action = tried.at(Point.TEXT), ANSWER
-    else:
-        seen = tried.at(Point.CALL)
-        action = "" if seen is None else seen.tool
-    if seen is None:
-        return None
+def _weighed(seen: Seen, chances: Mapping[str, float]) -> dict[str, float]:
+    """What a rule weighs of what it was shown, as `LearnedRule.numbers` has it."""
+    action = ANSWER if seen.point is Point.TEXT else seen.tool
     return with_opinion(seen.numbers, chances, ASK if seen.lacking else action, seen.lacking)
 
 
@@ -224,18 +216,19 @@ def _learn(
     texts: list[tuple[Mapping[str, float], bool]] = []
     for trial in trials:
         chances = opinions[trial.case.id]
-        named = _at_name(trial, chances)
+        named = trial.phone.at(Point.NAME)
         if named is not None:
-            fits.append((named, trial.tool_fits))
-            names.append((named, trial.is_right(trial.phone.did)))
+            numbers = _weighed(named, chances)
+            fits.append((numbers, trial.tool_fits))
+            names.append((numbers, trial.is_right(trial.phone.did)))
         for tried in (trial.phone, trial.words):
-            numbers = None if tried is None else _at_end(tried, chances)
-            if tried is None or numbers is None:
+            if tried is None:
                 continue
-            if isinstance(tried.did, Said):
-                texts.append((numbers, trial.is_right(tried.did)))
-            elif tried is trial.phone:
-                calls.append((numbers, trial.is_right(tried.did)))
+            said = isinstance(tried.did, Said)
+            seen = tried.at(Point.TEXT if said else Point.CALL)
+            if seen is not None and (said or tried is trial.phone):
+                part = texts if said else calls
+                part.append((_weighed(seen, chances), trial.is_right(tried.did)))
     for one in corrections:
         (texts if one.words else calls).append((one.numbers, one.right))
     fitting = fit(fits, AT_NAME)
@@ -266,9 +259,9 @@ def _decide_at_name(
     kept = choose([Scored(one.score, one.right) for one in outcomes], wish, delta).threshold
     chances: list[float] = []
     for trial, one in zip(trials, outcomes, strict=True):
-        named = _at_name(trial, opinions[trial.case.id])
+        named = trial.phone.at(Point.NAME)
         if one.right and one.score >= kept and named is not None:
-            chances.append(learned.name.chance(named))
+            chances.append(learned.name.chance(_weighed(named, opinions[trial.case.id])))
     return replace(learned, name_from=_quantile(chances, _LOST_AT_NAME))
 
 

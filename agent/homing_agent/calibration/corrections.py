@@ -7,25 +7,26 @@ threshold is chosen on: people correct what annoys them, so corrections are no f
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import InternalError, InvalidDataError
+from homing_core.strict_json import Fields
 from homing_core.tools import Place
 from homing_proto.codec.json_text import decode_json_object
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from homing_core.canonical import JsonObject, JsonValue
+    from homing_core.canonical import JsonObject
 
     from homing_agent.request import FinalAnswer
 
 _MOST: Final = 100
 _MOST_CHARS: Final = 300
+_HINT: Final = "Delete that line of feedback.jsonl."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,31 +114,12 @@ def decode_correction(line: str) -> Correction:
     Raises:
         InvalidDataError: this is none.
     """
-    made = decode_json_object(line, "correction")
-    numbers = made.get("numbers")
-    if not isinstance(numbers, Mapping) or len(numbers) > _MOST:
-        _refuse()
+    names = ("request_id", "right", "model", "words", "numbers")
+    fields = Fields(decode_json_object(line, "correction"), names, "a correction", _HINT)
     return Correction(
-        _text(made.get("request_id")),
-        made.get("right") is True,
-        _text(made.get("model")),
-        made.get("words") is True,
-        {name: _number(value) for name, value in numbers.items()},
+        fields.text("request_id", _MOST_CHARS),
+        fields.flag("right"),
+        fields.text("model", _MOST_CHARS),
+        fields.flag("words"),
+        fields.numbers("numbers", _MOST),
     )
-
-
-def _text(value: JsonValue) -> str:
-    if not isinstance(value, str) or len(value) > _MOST_CHARS:
-        _refuse()
-    return value
-
-
-def _number(value: JsonValue) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        _refuse()
-    return float(value)
-
-
-def _refuse() -> NoReturn:
-    msg = "a line is no correction"
-    raise InvalidDataError(msg, "Delete that line of feedback.jsonl.")

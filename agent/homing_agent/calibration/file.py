@@ -7,14 +7,13 @@ promise rests on.
 from __future__ import annotations
 
 import base64
-import binascii
+import dataclasses
 import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from homing_core.errors import InvalidDataError
+from homing_core.strict_json import Fields
 from homing_proto.codec.json_text import decode_json_object
 
 from homing_agent.calibration.guarantee import Tested
@@ -24,11 +23,18 @@ from homing_agent.routing.linear import Linear, Term
 from homing_agent.routing.opinion import BUCKETS, Opinion
 
 if TYPE_CHECKING:
-    from homing_core.canonical import JsonObject, JsonValue
+    from homing_core.canonical import JsonObject
 
 VERSION: Final = 1
 MAX_BYTES: Final = 4 << 20
 _MOST: Final = 200
+_HINT: Final = "Run `homing calibrate` again."
+_RULES: Final = ("fits", "name", "call", "text")
+_FROM: Final = ("fits_from", "name_from", "keep_from")
+_ALL: Final = (
+    *("version", "model", "model_sha256", "prefix_sha256", "made_at", "corrections"),
+    *("wish", "delta", "fitted_on", "phone_error", "tested", "groups", "rule", "opinion"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +108,7 @@ def calibration_text(kept: Calibration) -> str:
             for name, one in made.groups.items()
         },
         "rule": {
-            **{
-                name: _linear_to_json(getattr(learned, name))
-                for name in ("fits", "name", "call", "text")
-            },
+            **{name: _linear_to_json(getattr(learned, name)) for name in _RULES},
             "fits_from": learned.fits_from,
             "name_from": learned.name_from,
             "keep_from": learned.keep_from,
@@ -126,68 +129,66 @@ def decode_calibration(text: str) -> Calibration:
     made = decode_json_object(text, "calibration")
     if made.get("version") != VERSION:
         _refuse("it is of another version")
-    tested, rule = _object(made.get("tested")), _object(made.get("rule"))
-    learned = Learned(
-        _linear(rule.get("fits")),
-        _linear(rule.get("name")),
-        _linear(rule.get("call")),
-        _linear(rule.get("text")),
-        fits_from=_number(rule.get("fits_from")),
-        name_from=_number(rule.get("name_from")),
-        keep_from=_number(rule.get("keep_from")),
-        opinion=_opinion(_object(made.get("opinion"))),
-    )
+    fields = Fields(made, _ALL, "the calibration", _HINT)
+    tested = fields.within(fields.raw("tested"), _names(Tested))
     calibrated = Calibrated(
-        learned,
-        wish=_share(made.get("wish")),
-        delta=_share(made.get("delta")),
+        _learned(fields.within(fields.raw("rule"), (*_RULES, *_FROM)), fields),
+        wish=fields.number("wish", 0, 1),
+        delta=fields.number("delta", 0, 1),
         tested=Tested(
-            _number(tested.get("threshold")),
-            _count(tested.get("kept")),
-            _count(tested.get("wrong")),
-            _share(tested.get("bound")),
-            _count(tested.get("cases")),
+            tested.number("threshold"),
+            tested.whole("kept"),
+            tested.whole("wrong"),
+            tested.number("bound", 0, 1),
+            tested.whole("cases"),
         ),
-        phone_error=_share(made.get("phone_error")),
-        groups={name: _group(_object(one)) for name, one in _object(made.get("groups")).items()},
-        fitted_on=_count(made.get("fitted_on")),
+        phone_error=fields.number("phone_error", 0, 1),
+        groups={
+            name: _group(fields.within(one, _names(GroupReport)))
+            for name, one in fields.object("groups").items()
+        },
+        fitted_on=fields.whole("fitted_on"),
     )
-    if calibrated.tested.threshold != learned.keep_from:
+    if calibrated.tested.threshold != calibrated.learned.keep_from:
         _refuse("its threshold is not the one that was tested")
     return Calibration(
         Ties(
-            _text(made.get("model")),
-            _text(made.get("prefix_sha256")),
-            _text(made.get("model_sha256")),
+            fields.text("model", _MOST),
+            fields.text("prefix_sha256", _MOST),
+            fields.text("model_sha256", _MOST),
         ),
-        _count(made.get("made_at")),
-        _count(made.get("corrections")),
+        fields.whole("made_at"),
+        fields.whole("corrections"),
         calibrated,
     )
 
 
 def _opinion_to_json(opinion: Opinion) -> JsonObject:
     return {
-        "actions": list(opinion.actions),
-        "bias": list(opinion.bias),
-        "scales": list(opinion.scales),
+        "bias": dict(zip(opinion.actions, opinion.bias, strict=True)),
+        "scales": dict(zip(opinion.actions, opinion.scales, strict=True)),
         "weights": base64.b64encode(opinion.weights).decode("ascii"),
     }
 
 
-def _opinion(made: JsonObject) -> Opinion:
-    actions = tuple(map(_text, _list(made.get("actions"))))
-    bias = tuple(map(_number, _list(made.get("bias"))))
-    scales = tuple(map(_number, _list(made.get("scales"))))
+def _learned(rule: Fields, fields: Fields) -> Learned:
+    fits, name, call, text = (
+        _linear(rule.within(rule.raw(one), ("intercept", "terms"))) for one in _RULES
+    )
+    fits_from, name_from, keep_from = (rule.number(one) for one in _FROM)
+    opinion = _opinion(fields.within(fields.raw("opinion"), ("bias", "scales", "weights")))
+    return Learned(fits, name, call, text, fits_from, name_from, keep_from, opinion)
+
+
+def _opinion(fields: Fields) -> Opinion:
+    bias, scales = fields.numbers("bias", _MOST), fields.numbers("scales", _MOST)
     try:
-        weights = base64.b64decode(_long_text(made.get("weights")), validate=True)
-    except (binascii.Error, ValueError):
+        weights = base64.b64decode(fields.text("weights", MAX_BYTES), validate=True)
+    except ValueError:
         _refuse("its weights are no bytes")
-    if not (len(bias) == len(scales) == len(actions) == len(set(actions))):
+    if tuple(bias) != tuple(scales) or len(weights) != BUCKETS * len(bias):
         _refuse("its opinion is not about as many actions as it says")
-    if len(weights) != BUCKETS * len(actions):
-        _refuse("it has too few or too many weights")
-    return Opinion(actions, bias, scales, weights)
+    return Opinion(tuple(bias), tuple(bias.values()), tuple(scales.values()), weights)
 
 
 def _linear_to_json(linear: Linear) -> JsonObject:
@@ -200,76 +201,35 @@ def _linear_to_json(linear: Linear) -> JsonObject:
     }
 
 
-def _linear(value: JsonValue) -> Linear:
-    made = _object(value)
+def _linear(fields: Fields) -> Linear:
+    terms = fields.object("terms")
     return Linear(
-        _number(made.get("intercept")),
-        {name: _term(_object(one)) for name, one in _object(made.get("terms")).items()},
+        fields.number("intercept"),
+        {name: _term(fields.within(one, _names(Term))) for name, one in terms.items()},
     )
 
 
-def _term(made: JsonObject) -> Term:
-    mean, scale, weight = (_number(made.get(field.name)) for field in fields(Term))
-    if scale <= 0:
-        _refuse("a scale is not positive")
-    return Term(mean, scale, weight)
+def _term(fields: Fields) -> Term:
+    term = Term(fields.number("mean"), fields.number("scale"), fields.number("weight"))
+    if term.scale <= 0:
+        fields.refuse()
+    return term
 
 
-def _group(made: JsonObject) -> GroupReport:
+def _group(fields: Fields) -> GroupReport:
     return GroupReport(
-        _count(made.get("kept")),
-        _count(made.get("wrong")),
-        _share(made.get("low")),
-        _share(made.get("high")),
+        fields.whole("kept"),
+        fields.whole("wrong"),
+        fields.number("low", 0, 1),
+        fields.number("high", 0, 1),
     )
 
 
-def _object(value: JsonValue) -> JsonObject:
-    if not isinstance(value, Mapping) or len(value) > _MOST:
-        _refuse("something is no object, or too large a one")
-    return value
-
-
-def _list(value: JsonValue) -> Sequence[JsonValue]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > _MOST:
-        _refuse("something is no list, or too long a one")
-    return value
-
-
-def _long_text(value: JsonValue) -> str:
-    if not isinstance(value, str):
-        _refuse("something is no text")
-    return value
-
-
-def _text(value: JsonValue) -> str:
-    if not isinstance(value, str) or len(value) > _MOST:
-        _refuse("something is no text, or too long a one")
-    return value
-
-
-def _number(value: JsonValue) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse("something is no number")
-    number = float(value)
-    if not math.isfinite(number):
-        _refuse("a number is not finite")
-    return number
-
-
-def _share(value: JsonValue) -> float:
-    number = _number(value)
-    if not 0.0 <= number <= 1.0:
-        _refuse("a share is not in 0 to 1")
-    return number
-
-
-def _count(value: JsonValue) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        _refuse("a count is none")
-    return value
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass, which are those of its object."""
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _refuse(why: str) -> NoReturn:
     msg = f"the calibration cannot be used: {why}"
-    raise InvalidDataError(msg, "Run `homing calibrate` again.")
+    raise InvalidDataError(msg, _HINT)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.calibration.guarantee import lower_bound, upper_bound
 from homing_agent.evaluation.bfcl import BfclTool
 from homing_agent.evaluation.judge import Called
-from homing_agent.evaluation.records import Record, record_to_json
 from homing_agent.evaluation.report import Interval
-from homing_agent.evaluation.running import PHONE, WORDS, read_records
+from homing_agent.evaluation.running import PHONE, WORDS, RecordFile, read_records, tried_on_phone
 from homing_agent.evaluation.trial import Trials
 from homing_agent.registry import Registry
 from homing_agent.routing.features import Point
@@ -73,23 +70,14 @@ async def run_bfcl(
     known = read_records(path)
     done = sum((case.id, PHONE) in known for case in cases)
     step(done, len(cases))
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+    with RecordFile(path) as file:
         for case in cases:
             if (case.id, PHONE) in known:
                 continue
             tools = [BfclTool(spec) for spec in case.tools]
             trials = Trials(replace(parts, registry=Registry(tools)), tools)
             await trials.warm()
-            tried = await trials.attempt(case.request)
-            found = [Record(case.id, PHONE, tried)]
-            if isinstance(tried.did, Called):
-                words = await trials.attempt(case.request, idle=True)
-                found.insert(0, Record(case.id, WORDS, words))
-            for record in found:
-                known[record.case, record.way] = record.tried
-                file.write(json.dumps(record_to_json(record), ensure_ascii=False) + "\n")
-            file.flush()
+            file.keep(await tried_on_phone(case.id, case.request, trials), known)
             done += 1
             step(done, len(cases))
     return known
@@ -127,11 +115,11 @@ def count_bfcl(
 
 def _ruled(case: BfclCase, records: Mapping[tuple[str, str], Tried], learned: Learned) -> Did:
     tried, words = records[case.id, PHONE], records.get((case.id, WORDS))
-    named = tried.at(Point.NAME)
-    if named is None or words is None:
-        return tried.did
-    fits = learned.fits.chance(named.numbers) >= learned.fits_from
-    return tried.did if fits else words.did
+    fits = all(
+        learned.fits.chance(named.numbers) >= learned.fits_from
+        for named in tried.all_at(Point.NAME)
+    )
+    return tried.did if fits or words is None else words.did
 
 
 def _first_failures(tried: Tried) -> float:

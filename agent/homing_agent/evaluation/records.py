@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
-from homing_core.errors import InvalidDataError
+from homing_core.strict_json import Fields
 from homing_proto.codec.json_text import decode_json_object
 
 from homing_agent.evaluation.judge import Asked, Called, HandedOver, Said
@@ -15,11 +14,13 @@ from homing_agent.evaluation.trial import Seen, Tried
 from homing_agent.routing.features import Point
 
 if TYPE_CHECKING:
-    from homing_core.canonical import JsonObject, JsonValue
+    from homing_core.canonical import JsonObject
 
     from homing_agent.evaluation.judge import Did
 
 _MOST: Final = 1000
+_SEEN: Final = ("point", "numbers", "lacking", "tool")
+_HINT: Final = "Delete it, or the whole file, and run the evaluation again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,16 @@ def decode_record(line: str) -> Record:
     Raises:
         InvalidDataError: this is none.
     """
-    made = decode_json_object(line, "record")
-    try:
-        tried = Tried(
-            _did_from_json(_object(made.get("did"))),
-            tuple(map(_seen, _list(made.get("seen")))),
-            made.get("settled") is True,
-            _number(made.get("ttft_ms")),
-            _number(made.get("total_ms")),
-        )
-    except ValueError:  # of `Point`
-        _refuse()
-    return Record(_text(made.get("case")), _text(made.get("way")), tried)
+    names = ("case", "way", "did", "seen", "settled", "ttft_ms", "total_ms")
+    fields = Fields(decode_json_object(line, "record"), names, "a line of trials", _HINT)
+    tried = Tried(
+        _did_from_json(fields),
+        tuple(_seen(fields.within(one, _SEEN)) for one in fields.items("seen", _MOST)),
+        fields.flag("settled"),
+        fields.number("ttft_ms"),
+        fields.number("total_ms"),
+    )
+    return Record(fields.text("case", _MOST), fields.text("way", _MOST), tried)
 
 
 def _did_to_json(did: Did) -> JsonObject:
@@ -91,56 +90,25 @@ def _did_to_json(did: Did) -> JsonObject:
             return {"home": True}
 
 
-def _did_from_json(made: JsonObject) -> Did:
-    match dict(made):
+def _did_from_json(fields: Fields) -> Did:
+    match dict(fields.object("did")):
         case {"call": str(tool), "arguments": Mapping() as arguments}:
             return Called(tool, {str(name): value for name, value in arguments.items()})
-        case {"ask": names}:
-            return Asked(frozenset(map(_text, _list(names))))
+        case {"ask": _} as asked:
+            return Asked(frozenset(fields.within(asked, ("ask",)).texts("ask", _MOST, _MOST)))
         case {"say": str(text)}:
             return Said(text)
         case {"home": True}:
             return HandedOver()
         case _:
             pass
-    return _refuse()
+    return fields.refuse()
 
 
-def _seen(value: JsonValue) -> Seen:
-    made = _object(value)
-    numbers = _object(made.get("numbers"))
+def _seen(fields: Fields) -> Seen:
     return Seen(
-        Point(_text(made.get("point"))),
-        {name: _number(number) for name, number in numbers.items()},
-        tuple(map(_text, _list(made.get("lacking")))),
-        _text(made.get("tool")),
+        fields.one_of(Point, "point"),
+        fields.numbers("numbers", _MOST),
+        fields.texts("lacking", _MOST, _MOST),
+        fields.text("tool", _MOST),
     )
-
-
-def _object(value: JsonValue) -> JsonObject:
-    if not isinstance(value, Mapping) or len(value) > _MOST:
-        _refuse()
-    return value
-
-
-def _list(value: JsonValue) -> Sequence[JsonValue]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > _MOST:
-        _refuse()
-    return value
-
-
-def _text(value: JsonValue) -> str:
-    if not isinstance(value, str):
-        _refuse()
-    return value
-
-
-def _number(value: JsonValue) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        _refuse()
-    return float(value)
-
-
-def _refuse() -> NoReturn:
-    msg = "a line is no record of a trial"
-    raise InvalidDataError(msg, "Delete it, or the whole file, and run the evaluation again.")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from homing_core.errors import InvalidDataError
 
-from homing_agent.evaluation.judge import Called
 from homing_agent.evaluation.records import Record, decode_record, record_to_json
 from homing_agent.request import RoutePreference
+from homing_agent.routing.features import Point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ async def run_cases(
     Args:
         cases: the cases.
         ways: for `PHONE` and `HOME`, through what; `WORDS` is tried with the phone's where it
-            called a tool.
+            names a tool.
         path: where the records lie; made if it is not there.
         step: told how many of how many trials are done.
 
@@ -67,28 +67,59 @@ async def run_cases(
     total = len(cases) * len(ways)
     done = sum((case.id, way) in known for case in cases for way in ways)
     step(done, total)
-    with os.fdopen(
-        os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8"
-    ) as file:
+    with RecordFile(path) as file:
         for way, trials in ways.items():
             missing = [case for case in cases if (case.id, way) not in known]
             for case in missing:
-                for record in await _tried(case, way, trials):
-                    known[record.case, record.way] = record.tried
-                    file.write(json.dumps(record_to_json(record), ensure_ascii=False) + "\n")
-                file.flush()
+                found = await (tried_at_home if way == HOME else tried_on_phone)(
+                    case.id, case.request, trials
+                )
+                file.keep(found, known)
                 done += 1
                 step(done, total)
     return known
 
 
-async def _tried(case: Case, way: str, trials: Trials) -> Iterable[Record]:
-    if way == HOME:
-        tried = await trials.attempt(case.request, route=RoutePreference.HOME)
-        return [Record(case.id, HOME, tried)]
-    tried = await trials.attempt(case.request)
-    found = [Record(case.id, way, tried)]
-    if isinstance(tried.did, Called):
-        words = await trials.attempt(case.request, idle=True)
-        found.insert(0, Record(case.id, WORDS, words))
-    return found
+class RecordFile:
+    """Where records are added, readable by their user alone.
+
+    Args:
+        path: the file; made if it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open it."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._file = os.fdopen(descriptor, "a", encoding="utf-8")
+
+    def __enter__(self) -> Self:
+        """It is open."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self._file.close()
+
+    def keep(self, records: Iterable[Record], known: dict[tuple[str, str], Tried]) -> None:
+        """Add the records of one case, and put them among what is known."""
+        for record in records:
+            known[record.case, record.way] = record.tried
+            self._file.write(json.dumps(record_to_json(record), ensure_ascii=False) + "\n")
+        self._file.flush()
+
+
+async def tried_at_home(name: str, request: str, trials: Trials) -> tuple[Record, ...]:
+    """Try one case at home; raises `HomingError`."""
+    return (Record(name, HOME, await trials.attempt(request, route=RoutePreference.HOME)),)
+
+
+async def tried_on_phone(name: str, request: str, trials: Trials) -> tuple[Record, ...]:
+    """Try one case on the phone and, if it names a tool, in words as well; raises `HomingError`.
+
+    The words come first: whoever finds the other record finds both.
+    """
+    tried = await trials.attempt(request)
+    found = Record(name, PHONE, tried)
+    if tried.at(Point.NAME) is None:
+        return (found,)
+    return (Record(name, WORDS, await trials.attempt(request, idle=True)), found)

@@ -74,7 +74,8 @@ class Tried:
     Attributes:
         did: the first action.
         seen: what the rule was shown, in order.
-        settled: whether the last of it is what was acted on; False where a hard rule ended it.
+        settled: whether the last of it is what was acted on; False where a hard rule ended it, or
+            would have sent it home.
         ttft_ms: to the first token, milliseconds; negative if there was none.
         total_ms: to the end, milliseconds.
     """
@@ -85,9 +86,13 @@ class Tried:
     ttft_ms: float
     total_ms: float
 
+    def all_at(self, *points: Point) -> tuple[Seen, ...]:
+        """What was seen at these points, in order."""
+        return tuple(one for one in self.seen if one.point in points)
+
     def at(self, point: Point) -> Seen | None:
         """The last that was seen at a point."""
-        return next((one for one in reversed(self.seen) if one.point is point), None)
+        return next(reversed(self.all_at(point)), None)
 
 
 @dataclass(slots=True)
@@ -184,6 +189,8 @@ class Trials:
 
 
 def _settled(did: Did, seen: Sequence[Seen]) -> bool:
+    if any(one.numbers.get("home_unreachable") for one in seen):
+        return False  # a phone alone went on where any other hands the step over
     points = [one.point for one in seen if one.point is not Point.NAME]
     if isinstance(did, Said):
         return bool(did.text.strip()) and points[-1:] == [Point.TEXT]

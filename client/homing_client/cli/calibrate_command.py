@@ -106,7 +106,7 @@ def calibrate(  # noqa: PLR0913  # one for each option
 def _show_all(book: CalibrationBook, *, as_json: bool) -> None:
     from homing_core.errors import NotFoundError  # noqa: PLC0415  # keep help quick
 
-    found = book.own()
+    found = book.all()
     if not found:
         msg = "this phone was never calibrated"
         raise NotFoundError(msg, "Run `homing calibrate`.")

@@ -57,13 +57,15 @@ def changed(path: str, value: object) -> str:
         ("rule.call.terms.name_probability.weight", float("inf")),
         ("rule.keep_from", False),
         ("opinion", None),
-        ("opinion.actions", ["act"]),
-        ("opinion.actions", "act"),
+        ("opinion.bias", {"act": 1.0}),
+        ("opinion.bias", "act"),
         ("opinion.weights", "!!!"),
         ("opinion.weights", "AAAA"),
         ("opinion.weights", "\u00e9"),
         ("opinion.bias", [1.0, 2.0, 3.0]),
-        ("opinion.scales", ["a", "b"]),
+        ("opinion.scales", {"act": 1.0, "=answer": 1.0}),
+        ("opinion.scales", {"=answer": "a", "act": 1.0}),
+        ("more", 1),
     ],
 )
 def test_a_damaged_calibration_is_refused_with_what_to_do(path: str, value: object) -> None:
@@ -79,7 +81,7 @@ def test_what_is_no_calibration_at_all_is_refused(text: str) -> None:
 
 
 def test_a_calibration_holds_for_its_model_prompt_and_tools_alone(tmp_path: Path) -> None:
-    book = CalibrationBook(tmp_path / "calibration", ())
+    book = CalibrationBook(tmp_path / "calibration")
     ties = KEPT.ties
     assert book.find(ties) is None
     path = book.save(KEPT)
@@ -95,7 +97,7 @@ def test_a_calibration_holds_for_its_model_prompt_and_tools_alone(tmp_path: Path
 
 
 def test_a_new_calibration_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    book = CalibrationBook(tmp_path, ())
+    book = CalibrationBook(tmp_path)
     book.save(KEPT)
     newer = replace(KEPT, made_at=KEPT.made_at + 1)
     book.save(newer)
@@ -103,18 +105,19 @@ def test_a_new_calibration_takes_the_place_of_the_old_one(tmp_path: Path) -> Non
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_ones_own_calibration_comes_before_one_that_was_shipped(tmp_path: Path) -> None:
-    CalibrationBook(tmp_path / "shipped", ()).save(replace(KEPT, corrections=0))
-    book = CalibrationBook(tmp_path / "own", (tmp_path / "shipped",))
-    found = book.find(KEPT.ties)
-    assert found is not None
-    assert found.corrections == 0
-    book.save(KEPT)
+def test_the_newest_is_shown_first(tmp_path: Path) -> None:
+    book = CalibrationBook(tmp_path)
+    other = replace(KEPT.ties, prefix_sha256="c" * 64)
+    newer = replace(KEPT, ties=other, made_at=KEPT.made_at + 1)
+    for kept in (KEPT, newer):
+        book.save(kept)
+    assert book.all() == (newer, KEPT)
     assert book.find(KEPT.ties) == KEPT
+    assert book.find(other) == newer
 
 
 def test_damaged_files_are_passed_over(tmp_path: Path) -> None:
-    book = CalibrationBook(tmp_path, ())
+    book = CalibrationBook(tmp_path)
     (tmp_path / "a.json").write_text("{", "utf-8")
     (tmp_path / "b.json").write_bytes(b"\xff\xfe")
     (tmp_path / "c.json").write_text("x" * 5_000_000, "utf-8")
@@ -124,7 +127,7 @@ def test_damaged_files_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_name_cannot_leave_the_folder(tmp_path: Path) -> None:
-    book = CalibrationBook(tmp_path / "inner", ())
+    book = CalibrationBook(tmp_path / "inner")
     path = book.save(replace(KEPT, ties=Ties("../../etc/x", "../" * 10)))
     assert path.parent == tmp_path / "inner"
 
@@ -132,7 +135,7 @@ def test_a_name_cannot_leave_the_folder(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(InternalError, match="cannot be written"):
-        CalibrationBook(tmp_path / "file" / "x", ()).save(KEPT)
+        CalibrationBook(tmp_path / "file" / "x").save(KEPT)
 
 
 def answer(place: Place = Place.PHONE, **features: float) -> FinalAnswer:
