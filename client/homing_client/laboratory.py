@@ -15,6 +15,7 @@ from homing_agent.limits import Limits
 from homing_agent.parts import Parts
 from homing_agent.registry import Registry
 from homing_agent.runtime.lock import DataDirLock
+from homing_agent.runtime.logs import configure_logging
 from homing_agent.runtime.paths import prepare_data_dir
 from homing_agent.tools.builtin import builtin_tools
 from homing_core.clock import SystemClock
@@ -95,6 +96,7 @@ async def laboratory(
     with contextlib.suppress(UnavailableError):
         await end_resident(paths)
     prepare_data_dir(paths)
+    configure_logging(file=paths.log_file)
     async with AsyncExitStack() as stack:
         stack.enter_context(DataDirLock.acquire(paths))
         assembly = await assemble(
