@@ -59,6 +59,10 @@ class Prompts:
     home_tools: str = _HOME_TOOLS
     examples: tuple[Example, ...] = EXAMPLES
 
+    def teaches(self, tools: Iterable[ToolSpec]) -> bool:
+        """Whether there are examples for any of these tools."""
+        return bool({tool.name for tool in tools} & {one.tool for one in self.examples})
+
     def for_phone(self, tools: Iterable[ToolSpec], chat_format: str) -> str:
         """The phone's system message, with the examples of the tools that are offered.
 

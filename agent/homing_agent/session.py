@@ -141,10 +141,13 @@ class Session:
 
     async def _one_turn(self) -> FinalAnswer | None:
         turn = await take_turn(self._state)
+        self._state.must_call = turn.again
         if turn.moved:
             return None
         if turn.declined is not None:
             return self._state.declined(turn.declined, self._runner.steps)
+        if turn.again:
+            return None
         if turn.dropped and self._state.tools:
             self._state.tools = ()  # it may have had something to say all the same
             return None

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from homing_agent.routing.grounding import Grounding
     from homing_agent.routing.leaning import PhonePrefix
 
+CALL_FORMATS = frozenset({"hermes-json", "qwen35-xml"})
+"""Chat formats in which the engine can hold a model to a call."""
 _TO_PEER = "no home can answer it now, and it may go to a peer"
 
 
@@ -99,6 +101,8 @@ class RequestState:
         self.failure = ""
         self.failed_with: HomingError | None = None
         self.engine_failed = False
+        self.must_call = False
+        """Whether the phone's model wanted to use words and shall call a tool in its next turn."""
         self.begun = ""
         """Text of the answer that a model began and the next one goes on with."""
         self._started = parts.clock.monotonic()
@@ -129,6 +133,11 @@ class RequestState:
     def messages(self) -> tuple[Message, ...]:
         """Earlier turns, the question, and what came of it so far; without a system message."""
         return (*self._history, self._question, *self._made)
+
+    @property
+    def _untaught(self) -> bool:
+        """Whether no example shows the phone's model when to call these tools."""
+        return not self.parts.prompts.teaches(self.tools)
 
     def prompt(self) -> tuple[Message, ...]:
         """The whole conversation for the model that is at work."""
@@ -426,6 +435,9 @@ class RequestState:
             clues=self._clues,
             request=self._said_now,
             asked_before=self._asked_before(call),
+            best_overlap=best_rival(self._said_now, self.tools, "") if point is Point.TEXT else 0.0,
+            must_call=self.must_call,
+            can_require=self._untaught and info.chat_format in CALL_FORMATS,
         )
         decision = decide(features, self.parts.rules)
         if self._reach is not Reach.THERE:

@@ -21,6 +21,7 @@ from homing_core.generation import (
     TokenLogprobs,
     TokenSignals,
     ToolCallEvent,
+    ToolChoice,
     ToolNamed,
     Usage,
 )
@@ -30,7 +31,14 @@ from homing_core.tools import Place
 from homing_agent.conversation import content_hash
 from homing_agent.events import Note
 from homing_agent.journal.base import GenerationRecord
-from homing_agent.routing.decisions import Ask, AskFor, Decline, Escalate, Speak
+from homing_agent.routing.decisions import (
+    Ask,
+    AskFor,
+    CallInstead,
+    Decline,
+    Escalate,
+    Speak,
+)
 from homing_agent.routing.features import Point
 from homing_agent.routing.grounding import ground
 from homing_agent.trim import free_of, own_words, trim
@@ -72,6 +80,7 @@ class Turn:
         calls: what it wants to run, in order.
         moved: it was broken off, and the work has moved home.
         dropped: it was broken off: the model wrote a call that cannot be read or that it made up.
+        again: it was broken off: the model began to use words, and shall try a call.
         declined: it was broken off, and nobody can go on.
         asked: it was broken off to ask the person for what a call lacks; that is the answer.
         error: the model or the way to it failed.
@@ -81,6 +90,7 @@ class Turn:
     calls: tuple[ChosenCall, ...] = ()
     moved: bool = False
     dropped: bool = False
+    again: bool = False
     declined: Decline | None = None
     asked: bool = False
     error: HomingError | None = None
@@ -103,6 +113,7 @@ class _Turn:
         self._error: HomingError | None = None
         self._stop: Decision | None = None
         self._dropped = False
+        self._again = False
         self._asked = False
         self._started = 0.0
 
@@ -114,6 +125,7 @@ class _Turn:
             text="".join(self._text),
             calls=tuple(self._calls),
             dropped=self._dropped,
+            again=self._again,
             declined=declined,
             asked=self._asked,
             error=self._error,
@@ -195,6 +207,7 @@ class _PhoneTurn(_Turn):
             continue_last=self._open,
             sampling=Sampling(max_tokens=parts.limits.phone_tokens),
             deadline_ms=int(parts.limits.total_s * 1000),
+            tool_choice=ToolChoice.REQUIRED if self._state.must_call else ToolChoice.AUTO,
             early_names=True,
         )
         digest = content_hash(request.messages, request.tools, request.thinking)
@@ -279,8 +292,9 @@ class _PhoneTurn(_Turn):
         if isinstance(decision, Escalate | Decline):
             self._stop = decision
             return True
-        if isinstance(decision, Speak):
-            self._dropped = True
+        if isinstance(decision, Speak | CallInstead):
+            self._dropped = isinstance(decision, Speak)
+            self._again = not self._dropped
             return True
         self._state.announce()
         self._release()

@@ -166,10 +166,8 @@ async def evaluate_bfcl(
     wanted = {name: sample(read_bfcl(name), most) for name in categories}
     cases = [case for some in wanted.values() for case in some]
     async with where.laboratory() as lab:
-        calibration = where.book().find(lab.ties)
-        learned = None if calibration is None else calibration.calibrated.learned
         records = await run_bfcl(cases, lab.parts, where.records(lab, "bfcl"), step)
-        counted = {name: count_bfcl(some, records, judge, learned) for name, some in wanted.items()}
+        counted = {name: count_bfcl(some, records, judge) for name, some in wanted.items()}
         return counted, lab.engine.info.model
 
 

@@ -27,8 +27,7 @@ from homing_agent.testing import FakeSigner, MemoryJournal
 from homing_core.errors import InvalidDataError, NotFoundError
 from homing_core.generation import ToolNamed
 from homing_core.testing import FakeClock
-from support.agent_world import SURE, PlayedEngine, call_event, calls, text
-from support.calibrations import learned
+from support.agent_world import SURE, PlayedEngine, call_event, calls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,11 +126,7 @@ async def test_cases_are_tried_with_their_own_tools_counted_and_not_tried_again(
     engine = PlayedEngine(
         [
             (ToolNamed(tool, SURE), *right),
-            (ToolNamed(tool, SURE), *right),
-            text("Words, and nothing but words."),
             (named, *wrong),
-            (named, *wrong),
-            text("There is no tool for it, sorry."),
         ]
     )
     parts = Parts(
@@ -149,15 +144,13 @@ async def test_cases_are_tried_with_their_own_tools_counted_and_not_tried_again(
     again = await run_bfcl([wanted, unwanted], parts, path, lambda done, _: steps.append(done))
     assert (again, steps[-1]) == (known, 2)
     assert [tools for _, tools, _ in engine.warmed] == [wanted.tools, unwanted.tools]
-    kept = count_bfcl([wanted], known, JUDGE, None)
-    assert (kept.plain.value, kept.ruled) == (1.0, None)
+    kept = count_bfcl([wanted], known, JUDGE)
+    assert kept.right.value == 1.0
     assert kept.valid is not None
     assert kept.valid.value == 1.0
-    dropped = count_bfcl([unwanted], known, JUDGE, learned(fits_from=1.0))
-    assert dropped.plain.value == 0.0
-    assert dropped.ruled is not None
-    assert dropped.ruled.value == 1.0
-    found = {"simple_python": kept, "irrelevance": dropped}
+    called = count_bfcl([unwanted], known, JUDGE)
+    assert called.right.value == 0.0
+    found = {"simple_python": kept, "irrelevance": called}
     lines = "\n".join(bfcl_lines(found))
-    assert "| simple_python | 1 | 100.0% (2.5% to 100.0%) | - |" in lines
+    assert "| simple_python | 1 | 100.0% (2.5% to 100.0%) | 100.0% (2.5% to 100.0%) |" in lines
     assert json.loads(json.dumps(bfcl_to_json(found)))["categories"]["irrelevance"]["cases"] == 1

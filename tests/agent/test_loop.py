@@ -277,20 +277,25 @@ async def test_what_the_tool_does_not_know_is_taken_away() -> None:
     assert seen.answer.steps[0].call.arguments == {"text": "tea"}
 
 
+BROKEN = text('<tool_call>\n{"name": "act", |"argu')
+
+
 @pytest.mark.parametrize(
     "made_up",
-    [calls(call_event(text="call the office")), text('<tool_call>\n{"name": "act", |"argu')],
+    [(calls(call_event(text="call the office")),), (BROKEN, BROKEN)],
 )
-async def test_a_call_that_the_model_made_up_is_dropped_for_words(made_up: Script) -> None:
+async def test_a_call_that_the_model_made_up_is_dropped_for_words(
+    made_up: tuple[Script, ...],
+) -> None:
     tool = FakeTool(NEEDS_TEXT)
-    engine = PlayedEngine([made_up, text("Hello! What can I do?")])
+    engine = PlayedEngine([*made_up, text("Hello! What can I do?")])
     seen = await ask(
         World(engine, [tool]).agent(), question("Hello!", allowed_tools=frozenset({"act"}))
     )
     assert tool.calls == []
     assert seen.answer.text == "Hello! What can I do?"
     assert seen.answer.exit_status == 0
-    assert engine.requests[1].tools == ()
+    assert engine.requests[-1].tools == ()
 
 
 async def test_a_model_that_makes_up_calls_without_tools_is_an_honest_end() -> None:

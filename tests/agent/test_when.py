@@ -76,6 +76,14 @@ NINE = time(9)
         ("tomorrow, eight in the evening", "2026-12-01 20:00"),
         ("3 June, 9 in the morning", "2027-06-03 09:00"),
         ("tuesday 5.30 pm", "2026-12-01 17:30"),
+        # slips of the keyboard, and days in words
+        ("tomorow at 5 pm", "2026-12-01 17:00"),
+        ("teusday mornin at 9", "2026-12-01 09:00"),
+        ("on the first of april at nine", "2027-04-01 09:00"),
+        ("the twenty-third at noon", "2026-12-23 12:00"),
+        ("tomorrow 9", "2026-12-01 09:00"),
+        ("friday at 9 30", "2026-12-04 09:30"),
+        ("in 20 mintues", "2026-11-30 17:16"),
         # a day alone: the usual time
         ("tomorrow", "2026-12-01 09:00"),
         ("friday", "2026-12-04 09:00"),
@@ -141,6 +149,7 @@ def test_what_only_the_person_can_settle_is_asked(words: str, says: str) -> None
         "x" * 500,
         "in 99999999999999 weeks",
         "tomorrow morning evening",
+        "a light at 5",
     ],
 )
 def test_what_is_not_understood_is_an_error_and_never_a_guess(words: str) -> None:

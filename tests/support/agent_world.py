@@ -11,6 +11,7 @@ from homing_agent.events import FinalAnswer
 from homing_agent.limits import Limits
 from homing_agent.loop import Agent
 from homing_agent.parts import Parts
+from homing_agent.prompts import DEFAULT_PROMPTS, Prompts
 from homing_agent.registry import Registry
 from homing_agent.request import AskInput
 from homing_agent.routing.decide import DEFAULT_RULES, Rules
@@ -99,6 +100,7 @@ class World:
     rules: Rules = DEFAULT_RULES
     clock: FakeClock = field(default_factory=FakeClock)
     jobs: FakeHomeJobs | None = None
+    prompts: Prompts = DEFAULT_PROMPTS
 
     def agent(self) -> Agent:
         return Agent(
@@ -112,6 +114,7 @@ class World:
                 rules=self.rules,
                 limits=self.limits,
                 jobs=self.jobs,
+                prompts=self.prompts,
             )
         )
 

@@ -33,7 +33,7 @@ _OPINION: Final = (
     "opinion_words",
     "opinion_ask",
 )
-AT_NAME: Final = (*_REQUEST, *_OPINION, *_NAME)
+AT_NAME: Final = (*_REQUEST, *_OPINION, *_NAME, "must_call")
 AT_CALL: Final = (
     *AT_NAME,
     "said_share",
@@ -49,6 +49,7 @@ AT_CALL: Final = (
 AT_TEXT: Final = (
     *_REQUEST,
     *_OPINION,
+    "best_overlap",
     "text_first_probability",
     "text_token_probability",
     "failures",

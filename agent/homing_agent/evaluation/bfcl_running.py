@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from homing_agent.calibration.guarantee import lower_bound, upper_bound
 from homing_agent.evaluation.bfcl import BfclTool
 from homing_agent.evaluation.judge import Called
+from homing_agent.evaluation.records import Record
 from homing_agent.evaluation.report import Interval
-from homing_agent.evaluation.running import PHONE, WORDS, RecordFile, read_records, tried_on_phone
+from homing_agent.evaluation.running import PHONE, RecordFile, read_records
 from homing_agent.evaluation.trial import Trials
 from homing_agent.registry import Registry
 from homing_agent.routing.features import Point
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from homing_agent.evaluation.bfcl import BfclCase, BfclJudge
-    from homing_agent.evaluation.judge import Did
     from homing_agent.evaluation.trial import Tried
     from homing_agent.parts import Parts
-    from homing_agent.routing.learned import Learned
 
 _TAIL: Final = 0.025
 """Chance beyond each end of an interval."""
@@ -34,14 +33,12 @@ class BfclResult:
 
     Attributes:
         cases: tried.
-        plain: right as the model has it.
-        ruled: right once the rule has taken away calls where no tool fits; None without a rule.
+        right: by the package's rules.
         valid: of the calls, how many fitted their schema at the first attempt.
     """
 
     cases: int
-    plain: Interval
-    ruled: Interval | None
+    right: Interval
     valid: Interval | None
 
 
@@ -75,9 +72,10 @@ async def run_bfcl(
             if (case.id, PHONE) in known:
                 continue
             tools = [BfclTool(spec) for spec in case.tools]
-            trials = Trials(replace(parts, registry=Registry(tools)), tools)
+            # A calibration never holds for tools that were not there, so the hand-made rule does.
+            trials = Trials(replace(parts, registry=Registry(tools)), tools, looks=True)
             await trials.warm()
-            file.keep(await tried_on_phone(case.id, case.request, trials), known)
+            file.keep([Record(case.id, PHONE, await trials.attempt(case.request))], known)
             done += 1
             step(done, len(cases))
     return known
@@ -87,7 +85,6 @@ def count_bfcl(
     cases: Sequence[BfclCase],
     records: Mapping[tuple[str, str], Tried],
     judge: BfclJudge,
-    learned: Learned | None,
 ) -> BfclResult:
     """Count a category. Pure but for the checker.
 
@@ -95,31 +92,15 @@ def count_bfcl(
         cases: that were tried.
         records: what came of it.
         judge: knows what is right.
-        learned: the rule; only whether a tool fits is asked of it.
     """
-    plain = sum(judge.right(case, records[case.id, PHONE].did) for case in cases)
+    right = sum(judge.right(case, records[case.id, PHONE].did) for case in cases)
     calls = [tried for case in cases if isinstance((tried := records[case.id, PHONE]).did, Called)]
-    ruled = (
-        None
-        if learned is None
-        else sum(judge.right(case, _ruled(case, records, learned)) for case in cases)
-    )
     valid = sum(_first_failures(tried) == 0 for tried in calls)
     return BfclResult(
         len(cases),
-        _interval(plain, len(cases)),
-        None if ruled is None else _interval(ruled, len(cases)),
+        _interval(right, len(cases)),
         _interval(valid, len(calls)) if calls else None,
     )
-
-
-def _ruled(case: BfclCase, records: Mapping[tuple[str, str], Tried], learned: Learned) -> Did:
-    tried, words = records[case.id, PHONE], records.get((case.id, WORDS))
-    fits = all(
-        learned.fits.chance(named.numbers) >= learned.fits_from
-        for named in tried.all_at(Point.NAME)
-    )
-    return tried.did if fits or words is None else words.did
 
 
 def _first_failures(tried: Tried) -> float:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from homing_agent.evaluation.judge import Did
 
 _MOST: Final = 1000
-_SEEN: Final = ("point", "numbers", "lacking", "tool")
+_SEEN: Final = ("point", "numbers", "lacking", "tool", "passed")
 _HINT: Final = "Delete it, or the whole file, and run the evaluation again."
 
 
@@ -51,6 +51,7 @@ def record_to_json(record: Record) -> JsonObject:
                 "numbers": dict(one.numbers),
                 "lacking": list(one.lacking),
                 "tool": one.tool,
+                "passed": one.passed,
             }
             for one in tried.seen
         ],
@@ -111,4 +112,5 @@ def _seen(fields: Fields) -> Seen:
         fields.numbers("numbers", _MOST),
         fields.texts("lacking", _MOST, _MOST),
         fields.text("tool", _MOST),
+        fields.flag("passed"),
     )

@@ -25,10 +25,11 @@ from homing_agent.ports import ConsentAnswer
 from homing_agent.questions import Asking
 from homing_agent.registry import Registry
 from homing_agent.request import NO_FIRST_TOKEN, AskInput, RoutePreference
-from homing_agent.routing.decide import Rules
+from homing_agent.routing.decide import Rules, mendable
 from homing_agent.routing.decisions import UNKNOWN
 from homing_agent.routing.features import Point
 from homing_agent.routing.score import Judgement, lacking_of
+from homing_agent.routing.second_look import may_call, no_fit
 from homing_agent.routing.thresholds import DEFAULT_THRESHOLDS
 from homing_agent.tool import AskPersonError
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from homing_agent.evaluation.judge import Did
     from homing_agent.parts import Parts
     from homing_agent.ports import ConsentQuestion, HomeJob, HomeJobs, JobAsked, Need, Remote
-    from homing_agent.routing.features import Features
+    from homing_agent.routing.features import CallFacts, Features
     from homing_agent.tool import Tool, ToolContext, ToolOutput
 
 _NOT_RUN: Final = "this is a trial: nothing is carried out"
@@ -59,12 +60,14 @@ class Seen:
         numbers: the features.
         lacking: required arguments that nobody said.
         tool: the tool that is called; empty where none is.
+        passed: whether it had no say, since a call was tried instead of the words.
     """
 
     point: Point
     numbers: Mapping[str, float]
     lacking: tuple[str, ...] = ()
     tool: str = ""
+    passed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,8 @@ class Tried:
     total_ms: float
 
     def all_at(self, *points: Point) -> tuple[Seen, ...]:
-        """What was seen at these points, in order."""
-        return tuple(one for one in self.seen if one.point in points)
+        """What was seen at these points and had a say, in order."""
+        return tuple(one for one in self.seen if one.point in points and not one.passed)
 
     def at(self, point: Point) -> Seen | None:
         """The last that was seen at a point."""
@@ -101,10 +104,13 @@ class Noting:
 
     Attributes:
         idle: whether it says of every call that no tool fits, so that there are only words.
+        looks: whether it takes away calls where no tool fits, as the rule of an uncalibrated phone
+            does; a learned rule is fitted on what comes without.
         seen: what it was shown.
     """
 
     idle: bool = False
+    looks: bool = False
     seen: list[Seen] = field(default_factory=list[Seen])
 
     def judge(self, features: Features) -> Judgement:
@@ -112,10 +118,18 @@ class Noting:
         call = features.call
         lacking = () if call is None else lacking_of(call, DEFAULT_THRESHOLDS)
         tool = "" if call is None else call.name
-        self.seen.append(Seen(features.point, features.numbers(), lacking, tool))
-        if self.idle and features.point is Point.NAME:
-            return Judgement(UNKNOWN, "", idle="words are wanted")
-        return Judgement(UNKNOWN, "", lacking)
+        at_text = features.point is Point.TEXT
+        instead = may_call(features, DEFAULT_THRESHOLDS) if at_text else ""
+        passed = bool(instead) or mendable(features)
+        self.seen.append(Seen(features.point, features.numbers(), lacking, tool, passed))
+        if call is not None and features.point is Point.NAME:
+            return Judgement(UNKNOWN, "", idle=self._idle(call, must_call=features.must_call))
+        return Judgement(UNKNOWN, "", lacking, instead=instead)
+
+    def _idle(self, call: CallFacts, *, must_call: bool) -> str:
+        if self.idle:
+            return "words are wanted"
+        return no_fit(call, DEFAULT_THRESHOLDS, must_call=must_call) if self.looks else ""
 
     def numbers(self, features: Features) -> Mapping[str, float]:
         """As in `ScoreRule`."""
@@ -129,12 +143,13 @@ class Trials:
         parts: of the agent. Its person is not asked, its journal stays empty, and its tools do
             nothing; those that cannot act on this device are offered like the others.
         tools: the phone's, in the order in which the model sees them.
+        looks: see `Noting`.
     """
 
-    def __init__(self, parts: Parts, tools: Sequence[Tool]) -> None:
+    def __init__(self, parts: Parts, tools: Sequence[Tool], *, looks: bool = False) -> None:
         """Nothing is tried yet."""
         self._first: list[Called | Asked] = []
-        self._rule = Noting()
+        self._rule = Noting(looks=looks)
         jobs = None if parts.jobs is None else _InertJobs(parts.jobs, self._first)
         self._agent = Agent(
             replace(

@@ -32,6 +32,7 @@ from homing_agent.routing.decisions import (
     Answer,
     Ask,
     AskFor,
+    CallInstead,
     CallTool,
     Decision,
     Decline,
@@ -115,13 +116,19 @@ def _unable(features: Features, limits: Thresholds) -> tuple[str, ErrorCode, str
     if features.engine_failed or features.failures >= limits.failures:
         what = features.failure or "the phone failed"
         return what, ErrorCode.UNAVAILABLE, _OTHER_WORDS
-    if features.broken_call:
+    if features.broken_call and not mendable(features):
         return _BROKEN, ErrorCode.UNAVAILABLE, _OTHER_WORDS
     budget = int(features.context_tokens * limits.context_share)
     if features.context_tokens and features.prompt_tokens > budget:
         reason = f"about {features.prompt_tokens} tokens are more than the phone's {budget}"
         return reason, ErrorCode.TOO_LONG, "Shorten it, or try again with home in reach."
     return None
+
+
+def mendable(features: Features) -> bool:
+    """Whether a call that cannot be read may be written again, held to the tools."""
+    able = features.can_require and features.tools
+    return features.broken_call and bool(able) and not (features.must_call or features.failures)
 
 
 def _stays(features: Features) -> str:
@@ -138,8 +145,9 @@ def _stays(features: Features) -> str:
 def _scored(features: Features, judged: Judgement) -> Decision:
     stays = _stays(features)
     there = features.reach is Reach.THERE
-    if judged.idle and not there:
-        return Speak(judged.idle, judged.confidence)
+    again = None if there else _second_look(features, judged)
+    if again is not None:
+        return again
     doubt = judged.doubt or _doubtful_question(features, judged)
     if doubt and not stays and not there:
         return Escalate(doubt, judged.confidence)
@@ -152,6 +160,15 @@ def _scored(features: Features, judged: Judgement) -> Decision:
     if features.point is Point.NAME:
         return CallTool(reason, judged.confidence)
     return _called(features, features.call, judged, doubt, reason)
+
+
+def _second_look(features: Features, judged: Judgement) -> Decision | None:
+    """Words instead of a call, or a call instead of words, before anything else is decided."""
+    if judged.idle:
+        return Speak(judged.idle, judged.confidence)
+    if judged.instead or mendable(features):
+        return CallInstead(judged.instead or _BROKEN, judged.confidence)
+    return None
 
 
 def _called(

@@ -59,6 +59,14 @@ class Speak:
 
 
 @dataclass(frozen=True, slots=True)
+class CallInstead:
+    """Drop the words, which nobody has seen yet, and have the model write a call."""
+
+    reason: str
+    confidence: float = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class Decline:
     """Neither the phone nor home may or can do it.
 
@@ -83,4 +91,4 @@ class Escalate:
     confidence: float = UNKNOWN
 
 
-Decision: TypeAlias = Answer | CallTool | Ask | AskFor | Speak | Decline | Escalate
+Decision: TypeAlias = Answer | CallTool | CallInstead | Ask | AskFor | Speak | Decline | Escalate

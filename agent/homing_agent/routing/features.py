@@ -86,8 +86,15 @@ class CallFacts:
             found.update(self._gains(self.signals))
         return found
 
+    @property
+    def gain(self) -> float | None:
+        """How much the model's belief in this tool rose by what was asked; None if unknown."""
+        if self.signals is None:
+            return None
+        return self.leaning.gain(self.name, self.signals.name_probability)
+
     def _gains(self, signals: CallSignals) -> dict[str, float]:
-        own = self.leaning.gain(self.name, signals.name_probability)
+        own = self.gain
         others = [
             gain
             for one in signals.names
@@ -122,6 +129,10 @@ class Features:
         clues: what the words of the request tell.
         request: these words, for a rule that reads them itself.
         asked_before: whether the person was asked for something that this call lacks just now.
+        best_overlap: at `TEXT`: the highest `CallFacts.overlap` of any tool that is offered.
+        must_call: whether the model wanted to use words and was made to call a tool.
+        can_require: whether the engine can hold the model to a call, and no examples taught it when
+            to call one.
     """
 
     point: Point
@@ -142,6 +153,9 @@ class Features:
     clues: Clues = field(default_factory=Clues)
     request: str = ""
     asked_before: bool = False
+    best_overlap: float = 0.0
+    must_call: bool = False
+    can_require: bool = False
 
     def numbers(self) -> dict[str, float]:
         """The same as numbers, for `--explain` and for a learned rule; absent facts are absent."""
@@ -156,7 +170,9 @@ class Features:
         found.update(self.clues.numbers())
         if self.call is not None:
             found.update(self.call.numbers())
+            found["must_call"] = float(self.must_call)
         if self.text is not None:
+            found["best_overlap"] = self.best_overlap
             found["text_first_probability"] = self.text.first_probability
             found["text_token_probability"] = token_probability(self.text)
         return found

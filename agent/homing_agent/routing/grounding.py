@@ -27,6 +27,22 @@ _MEANT = {
     "25": frozenset(["quarter"]),
 }
 """Numbers that people say in other words."""
+_MONTH = 3
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+"""Months in words are numbers in most arguments; so are their first `_MONTH` letters."""
 _FILLERS = frozenset(
     word
     for line in (
@@ -89,6 +105,7 @@ def ground(
     """
     heard = frozenset(word for text in said for word in _words(text))
     heard |= {number for number, words in _MEANT.items() if words & heard}
+    heard |= {str(month) for month, name in enumerate(_MONTHS, 1) if heard & {name, name[:_MONTH]}}
     ordered = tuple(required)
     needed = frozenset(ordered)
     shares = {name: _share(value, heard) for name, value in arguments.items()}
@@ -147,13 +164,13 @@ def _share(value: JsonValue, heard: frozenset[str]) -> float:
     words = [word for text in _texts(value) for word in _words(text)]
     if not words:
         return 1.0
-    if any(word.isdigit() and word.lstrip("0") and word not in heard for word in words):
+    if any(word.isdigit() and word != "0" and word not in heard for word in words):
         return 0.0  # a number nobody said is the worst kind of invention
     return sum(_said(word, heard) for word in words) / len(words)
 
 
 def _said(word: str, heard: frozenset[str]) -> bool:
-    if word in heard or not word.lstrip("0"):  # the zeros of "5:00" say nothing
+    if word in heard or word == "0":  # the zeros of "5:00" say nothing
         return True
     return len(word) >= _STEM and any(other.startswith(word[:_STEM]) for other in heard)
 
@@ -176,4 +193,5 @@ def words_of(text: str) -> list[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    yield from _WORDS.findall(digits(unicodedata.normalize("NFKC", text)))
+    for word in _WORDS.findall(digits(unicodedata.normalize("NFKC", text))):
+        yield word.lstrip("0") or "0" if word.isdigit() else word

@@ -8,13 +8,14 @@ against one threshold, and that threshold carries the promise: see `homing_agent
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from homing_agent.routing.decisions import UNKNOWN
 from homing_agent.routing.features import Point
 from homing_agent.routing.opinion import ANSWER, ASK, NO_OPINION, Opinion, opinion_numbers
 from homing_agent.routing.score import CALIBRATED, Judgement, lacking_of
+from homing_agent.routing.second_look import may_call
 from homing_agent.routing.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _WORDS: Final = {
     "call_probability": "it is not clear that a tool is wanted",
     "failures": "an attempt failed",
     "grammar_share": "the model wanted to write something else",
+    "must_call": "the model wanted to answer in words",
+    "best_overlap": "the request names a tool's work",
     "name_gain": "the model likes this tool whatever is asked",
     "rival_gain": "another tool gained more by what was asked",
     "name_log": "another tool may be meant",
@@ -130,7 +133,9 @@ class LearnedRule:
         if call is not None and features.point is Point.NAME:
             return self._at_name(call, numbers)
         rule = self._learned.text if call is None else self._learned.call
-        return self._whole(rule, numbers, call, self._lacking(features))
+        judged = self._whole(rule, numbers, call, self._lacking(features))
+        instead = may_call(features, self._limits) if call is None else ""
+        return replace(judged, instead=instead)
 
     def numbers(self, features: Features) -> dict[str, float]:
         """As in `ScoreRule`."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from homing_core.tools import EffectClass
 
 from homing_agent.routing.decisions import UNKNOWN
 from homing_agent.routing.features import Point, token_probability
+from homing_agent.routing.second_look import may_call, no_fit
 from homing_agent.routing.thresholds import DEFAULT_THRESHOLDS, Thresholds
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ class Judgement:
         doubt: why the phone should not be relied on, for a person; empty if it may be.
         lacking: required arguments that nobody said, so that the person may be asked for them.
         idle: why no tool fits at all, for a person; empty if one may.
+        instead: why words should give way to a call, for a person; empty if they should not.
     """
 
     confidence: float
     doubt: str
     lacking: tuple[str, ...] = ()
     idle: str = ""
+    instead: str = ""
 
 
 class ScoreRule(Protocol):
@@ -68,12 +71,14 @@ class MarginRule:
 
     def judge(self, features: Features) -> Judgement:
         """As in `ScoreRule`."""
-        if features.point is Point.NAME:
-            return Judgement(UNKNOWN, "")
         if features.call is not None:
+            if features.point is Point.NAME:
+                idle = no_fit(features.call, self._limits, must_call=features.must_call)
+                return Judgement(UNKNOWN, "", idle=idle)
             return self._judge_call(features.call)
         if features.text is not None:
-            return self._judge_text(features.text)
+            instead = may_call(features, self._limits)
+            return replace(self._judge_text(features.text), instead=instead)
         return Judgement(UNKNOWN, "")
 
     def numbers(self, features: Features) -> Mapping[str, float]:

@@ -27,6 +27,9 @@ class Thresholds:
         text_token_probability: geometric mean over the first tokens of a text.
         failures: this many failed attempts and the phone gives up.
         context_share: of the phone's context, how much a prompt may fill.
+        second_look_overlap: share of a tool's own words that a request has, from which on words
+            give way to a call that is tried.
+        fitting_probability: of the whole name of a tool whose probability fell by what was asked.
     """
 
     call_probability: float = 0.3
@@ -40,6 +43,8 @@ class Thresholds:
     text_token_probability: float = 0.7
     failures: int = 2
     context_share: float = 0.75
+    second_look_overlap: float = 0.3
+    fitting_probability: float = 0.4
 
 
 DEFAULT_THRESHOLDS = Thresholds()

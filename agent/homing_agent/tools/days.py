@@ -14,6 +14,7 @@ import dateparser
 from homing_core.errors import InvalidDataError
 
 from homing_agent.tool import AskPersonError
+from homing_agent.tools.slips import mended
 
 _WEEKDAYS = {
     name: number
@@ -51,6 +52,21 @@ _IGNORED = frozenset(["the", "on", "of", "this", "coming", "at", "for", "by", "a
 _NUMBER = re.compile(r"^\d{1,4}(?:st|nd|rd|th)?$")
 _DAY_OF_MONTH = re.compile(r"^(\d{1,2})(?:st|nd|rd|th)$")
 _NUMERIC = re.compile(r"^(\d{1,2})(?:/|([.-]))(\d{1,2})(?:[/.-](\d{4}))?$")
+_ORDINALS = {
+    word: f"{number}th"
+    for number, word in enumerate(
+        [
+            *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"),
+            *("ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth"),
+            *("sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth", "20-first"),
+            *("20-second", "20-third", "20-fourth", "20-fifth", "20-sixth", "20-seventh"),
+            *("20-eighth", "20-ninth", "thirtieth", "30-first"),
+        ],
+        1,
+    )
+}
+"""By then tens in words are digits; see `homing_agent.numbers`."""
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(sorted(_ORDINALS, key=len, reverse=True))})\b")
 _SETTINGS = {"PREFER_DATES_FROM": "future", "PARSERS": ["relative-time", "absolute-time"]}
 _MONTHS_A_YEAR = 12
 _DAY_DIGITS = 2
@@ -65,7 +81,8 @@ def find_day(words: str, today: date) -> date:
         AskPersonError: it could be two days, or it contradicts itself.
         InvalidDataError: not understood.
     """
-    tokens = [token for token in re.split(r"[\s,]+", words) if token and token not in _IGNORED]
+    said = _ORDINAL.sub(lambda found: _ORDINALS[found[0]], mended(words))
+    tokens = [token for token in re.split(r"[\s,]+", said) if token and token not in _IGNORED]
     plain = _plain_day(tokens, today)
     if plain is not None:
         return plain

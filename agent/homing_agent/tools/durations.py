@@ -8,6 +8,7 @@ from datetime import timedelta
 from homing_core.errors import InvalidDataError
 
 from homing_agent.numbers import digits
+from homing_agent.tools.slips import mended
 
 _MOST_CHARS = 80
 _UNITS = {
@@ -39,7 +40,7 @@ _HINT = "Say it like: 20 minutes, or 1 hour 30 minutes."
 
 def find_duration(words: str) -> timedelta | None:
     """The length that `words` say, if they say a length and nothing else."""
-    text = digits(words.strip().rstrip(".!?"))
+    text = digits(mended(words.casefold().strip().rstrip(".!?")))
     if len(text) > _MOST_CHARS:
         return None
     position, seconds, found = 0, 0.0, False

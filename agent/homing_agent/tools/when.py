@@ -24,6 +24,7 @@ from homing_agent.tool import AskPersonError
 from homing_agent.tools.clocktime import take_clock_time
 from homing_agent.tools.days import find_day
 from homing_agent.tools.durations import find_duration
+from homing_agent.tools.slips import mended
 
 if TYPE_CHECKING:
     from datetime import date, time, tzinfo
@@ -40,6 +41,10 @@ _REPEATS = re.compile(r"\b(?:every|each|daily|weekly|monthly|yearly|weekdays|wee
 _FROM_NOW = re.compile(r"^(?:in|after)\s+(.+)$|^(.+?)\s+(?:from now|later)$")
 _FROM_TODAY = re.compile(r"\bfrom today\b")
 _ISO = re.compile(r"^\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:?\d{2}(?::?\d{2})?(?:\.\d+)?(?:z|[+-].+)?)?$")
+_SPACED = re.compile(r"(?<=\bat )([01]?\d|2[0-3]) ([0-5]\d)$")
+"""Such as "at 9 30"."""
+_BARE_HOUR = re.compile(r"\b(today|tomorrow) ([01]?\d|2[0-3])$")
+"""Such as "tomorrow 9"; "friday 9" may be a date."""
 _HINT = "Say it like: tomorrow at 9am, friday 17:30, or in 20 minutes."
 
 
@@ -155,7 +160,8 @@ def _normal(words: str) -> str:
         raise _not_understood()
     text = re.sub(r"\b([ap])\.\s?m\b\.?", r"\1m", text.casefold())
     # Of "a week from today" the library that reads days makes one in the past.
-    return digits(_FROM_TODAY.sub("from now", text))
+    plain = digits(_FROM_TODAY.sub("from now", mended(text)))
+    return _BARE_HOUR.sub(r"\1 at \2", _SPACED.sub(r"\1:\2", plain))
 
 
 def _iso(text: str, now: datetime) -> Moment:
