@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from homing_agent.evaluation.cases import Action, Case
 
 FOLDS: Final = 5
-_PENALTY: Final = 0.1
+_PENALTY: Final = 0.02
 _STEPS: Final = 300
 _RATE: Final = 2.0
 _MOMENTUM: Final = 0.9
