@@ -15,7 +15,7 @@ PROCESSES ?= 2
 # How many times `make soak` repeats the tests.
 ROUNDS ?= 10
 
-.PHONY: help demo test check bench bench-engine bench-phone bench-trust bench-jobs test-attack fuzz soak proto proto-baseline
+.PHONY: help demo test check bench bench-engine bench-phone bench-trust bench-jobs bench-router test-attack fuzz soak proto proto-baseline
 .PHONY: clean distclean
 .PHONY: node-venv dev-venv models
 
@@ -47,6 +47,9 @@ bench-trust: dev-venv ## Measure handshakes, revocation, a flood at the door, an
 
 bench-jobs: dev-venv ## Kill nodes 200 times in the middle of jobs, and measure how fast jobs are.
 	@scripts/bench.sh jobs
+
+bench-router: dev-venv models ## Measure what stays on the phone and how often it is right (an hour and a half, resumable).
+	@scripts/bench.sh router
 
 test-attack: dev-venv models ## Run only the attacks: tests that each try one thing an attacker would.
 	@$(PY) -m pytest -n $(PROCESSES) -m attack $(ARGS)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from homing_agent.evaluation.bfcl_running import BfclResult
     from homing_agent.evaluation.cases import Case
-    from homing_agent.evaluation.report import Report
-    from homing_agent.evaluation.trial import Trials
+    from homing_agent.evaluation.report import Judged, Report
     from homing_agent.runtime.model_host import ModelSource
     from homing_agent.runtime.paths import ProgramPaths
 
@@ -49,6 +48,7 @@ class Where:
         config: how it is set.
         every_tool: whether to offer also the tools that cannot act on this device.
         fresh: whether to forget earlier trials.
+        at_once: requests that are tried side by side.
         source: where the phone's model comes from; None takes the catalog.
     """
 
@@ -56,12 +56,18 @@ class Where:
     config: ClientConfig
     every_tool: bool = False
     fresh: bool = False
+    at_once: int = 1
     source: ModelSource | None = None
 
     def laboratory(self) -> AbstractAsyncContextManager[Laboratory]:
         """The phone, put together for trials."""
         return laboratory(
-            self.paths, self.config, NOW, every_tool=self.every_tool, source=self.source
+            self.paths,
+            self.config,
+            NOW,
+            every_tool=self.every_tool,
+            at_once=self.at_once,
+            source=self.source,
         )
 
     def book(self) -> CalibrationBook:
@@ -89,12 +95,14 @@ class Evaluated:
 
     Attributes:
         report: the figures.
+        judged: what they were counted from.
         calibration: the rule that was judged.
         model: the phone's model.
         left_out: cases whose tools are not offered.
     """
 
     report: Report
+    judged: tuple[Judged, ...]
     calibration: Calibration
     model: str
     left_out: int
@@ -127,7 +135,7 @@ async def evaluate(
             msg = "the phone is not calibrated for this model and these tools"
             raise InvalidDataError(msg, "Run `homing calibrate` with the same options first.")
         usable = _usable(cases, lab)
-        ways: dict[str, Trials] = {PHONE: lab.phone}
+        ways = {PHONE: lab.phone}
         if at_home:
             ways[HOME] = lab.home
         records = await run_cases(usable, ways, where.records(lab, name), step)
@@ -135,6 +143,7 @@ async def evaluate(
         found = judged(trials_of(usable, records, NOW), records, learned)
         return Evaluated(
             report(found, learned.keep_from),
+            found,
             calibration,
             lab.engine.info.model,
             len(cases) - len(usable),

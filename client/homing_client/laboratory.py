@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -49,20 +49,25 @@ class Laboratory:
     """What trials are made with.
 
     Attributes:
-        phone: tries requests on the phone alone.
-        home: tries them at home.
-        tools: names of the tools that are offered.
+        phone: try requests on the phone alone, side by side.
+        home: try them at home.
+        phone_tools: what is offered.
         parts: of the phone's agent, for trials with other tools.
         engine: the phone's.
         prefix_sha256: of the phone's prefix; see `Ties`.
     """
 
-    phone: Trials
-    home: Trials
-    tools: frozenset[str]
+    phone: tuple[Trials, ...]
+    home: tuple[Trials, ...]
+    phone_tools: tuple[Tool, ...]
     parts: Parts
     engine: Engine
     prefix_sha256: str
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """Names of the tools that are offered."""
+        return frozenset(tool.spec.name for tool in self.phone_tools)
 
     @property
     def ties(self) -> Ties:
@@ -72,12 +77,13 @@ class Laboratory:
 
 
 @asynccontextmanager
-async def laboratory(
+async def laboratory(  # noqa: PLR0913  # each is another fact about the phone
     paths: ProgramPaths,
     config: ClientConfig,
     now: datetime,
     *,
     every_tool: bool,
+    at_once: int = 1,
     source: ModelSource | None = None,
 ) -> AsyncGenerator[Laboratory]:
     """The phone of this data directory; nothing else may run on it meanwhile.
@@ -87,6 +93,7 @@ async def laboratory(
         config: how it is set.
         now: the moment at which everything is said, with its zone.
         every_tool: whether to offer also the tools that cannot act on this device.
+        at_once: requests that are tried side by side.
         source: where the model comes from; None takes the catalog.
 
     Raises:
@@ -96,6 +103,8 @@ async def laboratory(
     with contextlib.suppress(UnavailableError):
         await end_resident(paths)
     prepare_data_dir(paths)
+    sequences = max(at_once, config.model.max_sequences)
+    config = replace(config, model=replace(config.model, max_sequences=sequences))
     configure_logging(file=paths.log_file)
     async with AsyncExitStack() as stack:
         stack.enter_context(DataDirLock.acquire(paths))
@@ -107,11 +116,13 @@ async def laboratory(
         clock = FixedClock(now)
         tools = _offered(builtin_tools(Path(), clock, _NoAlarms(), now.tzinfo), every_tool)
         alone = _parts(assembly, clock, tools, NoHome(), at_home=False)
-        phone = Trials(alone, tools)
-        home = Trials(_parts(assembly, clock, tools, assembly.homes, at_home=True), tools)
-        warmed = await phone.warm()
-        names = frozenset(tool.spec.name for tool in tools)
-        yield Laboratory(phone, home, names, alone, assembly.engine, warmed.sha256)
+        phone = tuple(Trials(alone, tools) for _ in range(at_once))
+        at_home = _parts(assembly, clock, tools, assembly.homes, at_home=True)
+        home = tuple(Trials(at_home, tools) for _ in range(at_once))
+        warmed = await phone[0].warm()
+        for trials in phone[1:]:
+            await trials.warm()
+        yield Laboratory(phone, home, tools, alone, assembly.engine, warmed.sha256)
 
 
 class FixedClock:

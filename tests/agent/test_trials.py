@@ -195,11 +195,11 @@ async def test_an_evaluation_goes_on_where_it_was_broken_off(tmp_path: Path) -> 
     act = (NAMED, *calls(call_event(text="now")))
     with_words = [act, act, text("Words, and nothing but words.")]
     first = trials(*with_words)
-    await run_cases(CASES[:1], {PHONE: first}, path, step)
+    await run_cases(CASES[:1], {PHONE: [first]}, path, step)
     with path.open("a", encoding="utf-8") as file:
         file.write('{"case": "two", "way": "pho')  # cut off by a kill
     second = trials(*with_words * 2)
-    known = await run_cases(CASES, {PHONE: second}, path, step)
+    known = await run_cases(CASES, {PHONE: [second]}, path, step)
     assert steps == [(0, 1), (1, 1), (1, 3), (2, 3), (3, 3)]
     assert {way for _, way in known} == {PHONE, WORDS}
     assert known == read_records(path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from collections import deque
 from typing import TYPE_CHECKING, Self
 
 from homing_core.errors import InvalidDataError
@@ -13,7 +15,7 @@ from homing_agent.request import RoutePreference
 from homing_agent.routing.features import Point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from homing_agent.evaluation.cases import Case
@@ -46,7 +48,7 @@ def read_records(path: Path) -> dict[tuple[str, str], Tried]:
 
 async def run_cases(
     cases: Sequence[Case],
-    ways: Mapping[str, Trials],
+    ways: Mapping[str, Sequence[Trials]],
     path: Path,
     step: Callable[[int, int], None],
 ) -> dict[tuple[str, str], Tried]:
@@ -54,8 +56,8 @@ async def run_cases(
 
     Args:
         cases: the cases.
-        ways: for `PHONE` and `HOME`, through what; `WORDS` is tried with the phone's where it
-            names a tool.
+        ways: for `PHONE` and `HOME`, through what, each of which tries one case at a time beside
+            the others; `WORDS` is tried with the phone's where it names a tool.
         path: where the records lie; made if it is not there.
         step: told how many of how many trials are done.
 
@@ -68,16 +70,31 @@ async def run_cases(
     done = sum((case.id, way) in known for case in cases for way in ways)
     step(done, total)
     with RecordFile(path) as file:
-        for way, trials in ways.items():
-            missing = [case for case in cases if (case.id, way) not in known]
-            for case in missing:
-                found = await (tried_at_home if way == HOME else tried_on_phone)(
-                    case.id, case.request, trials
-                )
-                file.keep(found, known)
+
+        async def work(way: str, trials: Trials, missing: deque[Case]) -> None:
+            nonlocal done
+            attempt = tried_at_home if way == HOME else tried_on_phone
+            while missing:
+                case = missing.popleft()
+                file.keep(await attempt(case.id, case.request, trials), known)
                 done += 1
                 step(done, total)
+
+        for way, pool in ways.items():
+            missing = deque(case for case in cases if (case.id, way) not in known)
+            await together(work(way, trials, missing) for trials in pool)
     return known
+
+
+async def together(work: Iterable[Coroutine[None, None, None]]) -> None:
+    """Run all of it side by side; the first failure ends the rest and is raised."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class RecordFile:

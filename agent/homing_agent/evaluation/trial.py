@@ -154,7 +154,7 @@ class Trials:
         self._agent = Agent(
             replace(
                 parts,
-                registry=Registry(_Inert(tool, self._first) for tool in tools),
+                registry=Registry(InertTool(tool, self._first) for tool in tools),
                 journal=MemoryJournal(),
                 rules=Rules(parts.rules.thresholds, self._rule),
                 jobs=jobs,
@@ -212,21 +212,30 @@ def _settled(did: Did, seen: Sequence[Seen]) -> bool:
     return points[-1:] == [Point.CALL]
 
 
-class _Inert:
-    """A tool that notes what it would do; its checks are the tool's own."""
+class InertTool:
+    """A tool that notes what it would do; its checks are the tool's own.
+
+    Args:
+        tool: the tool.
+        first: where what it would do is added.
+    """
 
     def __init__(self, tool: Tool, first: list[Called | Asked]) -> None:
+        """Nothing is noted yet."""
         self._tool = tool
         self._first = first
 
     @property
     def spec(self) -> ToolSpec:
+        """As in `Tool`."""
         return self._tool.spec
 
     def unavailable(self) -> str | None:
+        """As in `Tool`: it can be tried everywhere."""
         return None
 
     def preview(self, arguments: JsonObject) -> str:
+        """As in `Tool`."""
         try:
             return self._tool.preview(arguments)
         except AskPersonError:
@@ -234,15 +243,18 @@ class _Inert:
             raise
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        """As in `Tool`, but that nothing is done."""
         del context
         self._first.append(Called(self.spec.name, arguments))
         raise AskPersonError(_NOT_RUN)
 
     def complete(self, arguments: JsonObject, request: str) -> JsonObject:
+        """As in `Completing`."""
         tool = self._tool
         return tool.complete(arguments, request) if isinstance(tool, Completing) else arguments
 
     def question(self, parameter: str) -> str:
+        """As in `Asking`."""
         return self._tool.question(parameter) if isinstance(self._tool, Asking) else ""
 
 

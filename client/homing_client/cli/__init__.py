@@ -18,6 +18,7 @@ from homing_client.cli import (
     eval_command,
     feedback_command,
     forget_command,
+    history_command,
     jobs_command,
     jobs_result,
     jobs_start,
@@ -75,6 +76,7 @@ approvals_command.register(jobs_command.jobs)
 jobs_command.register(app)
 tools_command.register(app)
 models_command.register(app)
+history_command.register(app)
 feedback_command.register(app)
 calibrate_command.register(app)
 eval_command.register(app)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from homing_client.cli.options import (
+    AtOnce,
     CasesFile,
     ConfigFile,
     DataDir,
@@ -69,6 +70,7 @@ def calibrate(  # noqa: PLR0913  # one for each option
         bool, typer.Option("--show", help="Only show what was calibrated before.")
     ] = False,
     every_tool: EveryTool = False,
+    at_once: AtOnce = 1,
     fresh: Fresh = False,
     as_json: Json = False,
     stand_in: StandIn = False,
@@ -90,7 +92,7 @@ def calibrate(  # noqa: PLR0913  # one for each option
     from homing_client.evaluation import Where, calibrate_phone  # noqa: PLC0415  # as above
 
     setup = Setup(data_dir, config, stand_in, model)
-    where = Where(setup.paths, setup.load(), every_tool, fresh)
+    where = Where(setup.paths, setup.load(), every_tool, fresh, at_once)
     if show:
         _show_all(where.book(), as_json=as_json)
         return

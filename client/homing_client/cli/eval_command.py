@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from homing_client.cli.options import (
+    AtOnce,
     CasesFile,
     ConfigFile,
     DataDir,
@@ -79,6 +80,7 @@ def evaluate(  # noqa: PLR0913  # one for each option
     ] = 100,
     every_tool: EveryTool = False,
     fresh: Fresh = False,
+    at_once: AtOnce = 1,
     out: OutFolder = None,
     as_json: Json = False,
     stand_in: StandIn = False,
@@ -102,7 +104,7 @@ def evaluate(  # noqa: PLR0913  # one for each option
 
     chosen = choice(CaseSet, which, "SET")
     setup = Setup(data_dir, config, stand_in, model)
-    where = Where(setup.paths, setup.load(), every_tool, fresh)
+    where = Where(setup.paths, setup.load(), every_tool, fresh, at_once)
     if chosen is CaseSet.BFCL:
         _bfcl(where, category, most, as_json=as_json)
         return

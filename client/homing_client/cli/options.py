@@ -63,6 +63,16 @@ EveryTool: TypeAlias = Annotated[
     bool,
     typer.Option("--every-tool", help="Offer also the tools that cannot act on this device."),
 ]
+AtOnce: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--at-once",
+        metavar="N",
+        min=1,
+        max=16,
+        help="Requests tried side by side: quicker, and the times to the first token are longer.",
+    ),
+]
 Fresh: TypeAlias = Annotated[
     bool, typer.Option("--fresh", help="Forget earlier trials and try everything anew.")
 ]

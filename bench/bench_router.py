@@ -1,0 +1,148 @@
+"""How often the phone is right, what it keeps, what home adds, and what deciding costs.
+
+Everything goes through the product's own path (`homing calibrate`, `homing eval`), with the
+stand-ins: 0.5B at four bits on the phone, 1.5B at four bits at home. It takes about an hour and a
+half the first time; trials that are done are kept in `.cache/router`, tied to model, prompt and
+tools, and a run that was broken off goes on.
+
+What was used for what: the rule is fitted on `fit.jsonl` and its threshold chosen on
+`threshold.jsonl`; `test.jsonl` and the BFCL ids in the result file are reported on, and nothing was
+ever chosen by them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from homing_agent.evaluation.bfcl import read_bfcl
+from homing_agent.evaluation.bfcl_running import sample
+from homing_agent.evaluation.data import Part, part_file, read_cases
+from homing_client.evaluation import Where, calibrate_phone, evaluate, evaluate_bfcl
+from record import report, write_result
+from router.house import HOME_MODEL, home, phone
+from router.pace import decision_times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homing_agent.evaluation.report import Interval
+    from homing_client.evaluation import Evaluated
+
+WISH = 0.1
+BFCL = {
+    "bfcl_simple": "simple_python",
+    "bfcl_multiple": "multiple",
+    "bfcl_live_multiple": "live_multiple",
+    "bfcl_irrelevance": "irrelevance",
+}
+CASES = 100
+"""Of each BFCL category, evenly spread."""
+TIMED = 60
+"""Requests to fit on that the decision is timed with."""
+REACH: dict[str, tuple[str, float]] = {
+    "bfcl_simple": (">=", 0.78),
+    "bfcl_multiple": (">=", 0.88),
+    "bfcl_live_multiple": (">=", 0.50),
+    "bfcl_irrelevance": (">=", 0.75),
+    "schema_valid": (">=", 1.0),
+    "kept_error": ("<=", 0.10),
+    "kept_share": ("report", 0.0),
+    "gap_closed": (">=", 0.5),
+    "with_home_over_alone": (">=", 1.15),
+    "decision_over_warm_first_token": ("<=", 0.15),
+}
+
+
+def shows(what: str) -> Callable[[int, int], None]:
+    """Progress on one line."""
+
+    def step(done: int, of: int) -> None:
+        end = "\n" if done == of else ""
+        print(f"\r{what}: {done} of {of}", end=end, file=sys.stderr, flush=True)  # noqa: T201  # progress
+
+    return step
+
+
+async def evaluated(where: Where) -> tuple[Evaluated, dict[str, Any]]:
+    """Calibrate, and judge the rule on the part that nothing was chosen by."""
+    fitting, choosing, testing = (read_cases(part_file(part)) for part in Part)
+    calibration, _ = await calibrate_phone(
+        where, fitting, choosing, WISH, shows("calibrating on the phone")
+    )
+    with home():
+        done = await evaluate(
+            where, testing, Part.TEST.value, shows("on the phone and at home"), at_home=True
+        )
+    tested = calibration.calibrated.tested
+    facts = {
+        "wish": WISH,
+        "threshold": tested.threshold,
+        "chosen_on": {"cases": tested.cases, "kept": tested.kept, "wrong": tested.wrong},
+        "bound_there": tested.bound,
+        "phone_error_there": calibration.calibrated.phone_error,
+        "least_escalated": calibration.calibrated.least_escalated,
+        "fitted_on": calibration.calibrated.fitted_on,
+    }
+    return done, facts
+
+
+async def timed(where: Where) -> dict[str, list[float]]:
+    """What deciding costs, one request at a time."""
+    alone = replace(where, at_once=1)
+    cases = read_cases(part_file(Part.FIT))
+    async with alone.laboratory() as lab:
+        return await decision_times(lab, where.book(), cases[:: len(cases) // TIMED])
+
+
+async def main() -> None:
+    """Measure, print, and write bench/results/router.json."""
+    setup = phone()
+    where = Where(setup.paths, setup.load(), every_tool=True, at_once=6)
+    done, chosen = await evaluated(where)
+    bfcl, model = await evaluate_bfcl(where, list(BFCL.values()), CASES, shows("BFCL"))
+    times = await timed(where)
+    found: dict[str, Interval] = dict(done.report.figures)
+    found |= {key: bfcl[category].right for key, category in BFCL.items()}
+    values = {name: one.value for name, one in found.items()}
+    calls = [one.valid for one in bfcl.values() if one.valid is not None]
+    values["schema_valid"] = min(one.value for one in calls)
+    extra, first = times["extra_ms"], times["warm_first_token_ms"]
+    values["decision_over_warm_first_token"] = sum(extra) / sum(first)
+    facts = {
+        "phone_model": model,
+        "home_model": HOME_MODEL,
+        "figures": {name: round(values[name], 4) for name in REACH},
+        "intervals": {name: asdict(one) for name, one in found.items()},
+        "calibration": chosen,
+        "report": {
+            "cases": done.report.cases,
+            "left_out": done.left_out,
+            "kinds": done.report.kinds,
+            "groups": {name: asdict(one) for name, one in done.report.groups.items()},
+            "reliability": done.report.reliability,
+        },
+        "bfcl": {
+            category: {"right": asdict(one.right), "valid": one.valid and asdict(one.valid)}
+            for category, one in bfcl.items()
+        },
+        "ids": {
+            "fitted_on": "fit.jsonl",
+            "threshold_chosen_on": "threshold.jsonl",
+            "reported_on": "test.jsonl",
+            "bfcl_reported_on": {
+                category: [case.id for case in sample(read_bfcl(category), CASES)]
+                for category in BFCL.values()
+            },
+            "bfcl_second_look_chosen_on": "134 cases of the other ids: see docs/routing.md",
+        },
+        "cases": [asdict(one) for one in done.judged],
+    }
+    report({name: values[name] for name in REACH}, REACH)
+    print(f"written: {write_result('router', times, facts)}")  # noqa: T201  # what the command is for
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
