@@ -68,18 +68,6 @@ def said(messages: Iterable[Message]) -> list[str]:
     return texts
 
 
-def newest_that_fit(messages: Sequence[Message], tokens: int) -> tuple[Message, ...]:
-    """The longest tail that begins with a user's turn and fits, by estimate."""
-    kept: tuple[Message, ...] = ()
-    for start in range(len(messages) - 1, -1, -1):
-        tail = tuple(messages[start:])
-        if estimate_tokens(tail) > tokens:
-            break
-        if messages[start].role is Role.USER:
-            kept = tail
-    return kept
-
-
 def assistant_turn(text: str, calls: Sequence[ToolCall], context: Sequence[Message]) -> Message:
     """What a model wrote, no better trusted than what it read."""
     provenance = derived(provenances(context), Origin.MODEL)

@@ -172,7 +172,8 @@ class Session:
     async def _model_failed(self, turn: Turn, error: HomingError) -> FinalAnswer | None:
         """Go on elsewhere, if there is somewhere to go on, from the text that has arrived."""
         nothing_came = not turn.text and not turn.calls
-        if nothing_came and isinstance(error, TooLongError) and self._state.leave_out_home_tools():
+        too_long = nothing_came and isinstance(error, TooLongError)
+        if too_long and (self._state.leave_out_home_tools() or self._state.shorten_history()):
             return None
         if nothing_came and await self._state.try_another(error):
             return None

@@ -18,13 +18,13 @@ from homing_core.messages import user
 from homing_core.provenance import Origin, Provenance, Trust
 from homing_core.tools import EffectClass, Place
 
+from homing_agent.compaction import compacted
 from homing_agent.completing import Completing
 from homing_agent.conversation import (
     assistant_turn,
     estimate_tokens,
     estimate_tool_tokens,
     is_untrusted,
-    newest_that_fit,
     said,
     sensitivity_of,
     system_message,
@@ -530,6 +530,18 @@ class RequestState:
         own = self._prompt_tokens() - estimate_tokens(self._history)
         if not self._history or not context or own > budget or self._prompt_tokens() <= budget:
             return False
-        self._history = newest_that_fit(self._history, budget - own)
-        self.emit(Note("earlier turns were left out, since the phone cannot hold them all"))
+        self._compact(budget - own, "the phone")
         return True
+
+    def shorten_history(self) -> bool:
+        """Halve the earlier turns, for they are too much for the node; False if there are none."""
+        if not self._history or self.remote is None:
+            return False
+        self._compact(estimate_tokens(self._history) // 2, self.remote.name)
+        return True
+
+    def _compact(self, tokens: int, who: str) -> None:
+        before = len(self._history)
+        self._history = compacted(self._history, tokens)
+        how = "shortened" if len(self._history) == before else "left out or shortened"
+        self.emit(Note(f"earlier turns were {how}, since {who} cannot hold them all"))

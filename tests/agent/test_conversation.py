@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 from homing_agent.conversation import (
     assistant_turn,
     content_hash,
-    estimate_tokens,
     is_untrusted,
-    newest_that_fit,
     said,
     sensitivity_of,
     system_message,
@@ -16,12 +14,9 @@ from homing_agent.conversation import (
 from homing_agent.testing import fake_spec
 from homing_core.generation import Thinking
 from homing_core.ids import new_tool_call_id
-from homing_core.messages import Role, assistant, user
+from homing_core.messages import assistant, user
 from homing_core.provenance import Origin, Provenance, Sensitivity, Trust
 from homing_core.tools import ToolResult
-from hypothesis import given
-from hypothesis import strategies as st
-from support.strategies import messages
 
 if TYPE_CHECKING:
     from homing_core.messages import Message
@@ -61,11 +56,3 @@ def test_the_same_content_has_the_same_hash() -> None:
     assert content_hash(turns, [fake_spec()], Thinking.ON) != first
     assert content_hash(turns, [], Thinking.OFF) != first
     assert content_hash([user("hullo")], [fake_spec()], Thinking.OFF) != first
-
-
-@given(st.lists(messages, max_size=8), st.integers(0, 300))
-def test_what_is_kept_fits_and_begins_with_the_person(turns: list[Message], tokens: int) -> None:
-    kept = newest_that_fit(turns, tokens)
-    assert estimate_tokens(kept) <= tokens
-    assert not kept or kept[0].role is Role.USER
-    assert not kept or list(kept) == turns[len(turns) - len(kept) :]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from homing_agent.conversation import content_hash
+from homing_agent.conversation import content_hash, estimate_tokens
 from homing_agent.events import Note, RouteChosen
 from homing_agent.journal.base import GenerationRecord, RequestRecord
 from homing_agent.limits import Limits
@@ -31,6 +31,7 @@ from homing_core.errors import (
     InvalidDataError,
     OverloadedError,
     RefusedError,
+    TooLongError,
     UnavailableError,
     UnpairedError,
 )
@@ -354,6 +355,24 @@ async def test_a_prompt_too_long_for_the_phone_goes_home() -> None:
     seen = await ask(world.agent(), question("word " * 2000))
     assert seen.answer.place is Place.HOME
     assert "more than the phone's 384" in seen.answer.reason
+
+
+async def test_a_talk_that_is_too_long_for_home_is_shortened_and_asked_again() -> None:
+    scripts = [text(f"{'word ' * 300}number {number}.") for number in range(3)]
+    too_long = (TooLongError("the prompt is more than the model can hold"),)
+    remote = FakeRemote([*scripts, too_long, text("It was a nice talk.")])
+    agent = away(World(PlayedEngine([])), remote).agent()
+    first = await ask(agent, question(route=HOME))
+    talk = first.answer.conversation_id
+    for _ in range(2):
+        await ask(agent, question(route=HOME, conversation_id=talk))
+    seen = await ask(agent, question("what did we say?", route=HOME, conversation_id=talk))
+    assert (seen.answer.place, seen.text) == (Place.HOME, "It was a nice talk.")
+    assert any("earlier turns were" in note for note in notes(seen.events))
+    whole, shorter = remote.requests[-2:]
+    assert estimate_tokens(shorter.messages) < estimate_tokens(whole.messages) * 0.7
+    assert shorter.messages[-1] == whole.messages[-1]
+    assert shorter.tools == whole.tools
 
 
 async def test_every_event_from_home_is_journalled_and_the_id_before_it_is_sent() -> None:
