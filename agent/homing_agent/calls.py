@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -122,14 +123,33 @@ class CallRunner:
         self._permissions = Permissions(parts, asked, conversation_id, consent)
         jobs = parts.jobs
         self._home = None if jobs is None else HomeCalls(parts, jobs, emit, paused)
-        self.steps: list[ToolStep] = []
+        self._steps: dict[int, ToolStep] = {}
+        self._numbers = itertools.count(1)
 
-    async def run(self, call: ToolCall, around: Circumstances) -> CallOutcome:
-        """Take a call through everything above, and keep its step."""
-        outcome = await self._run(call, around)
-        self.steps.append(outcome.step)
-        self._emit(ToolFinished(outcome.step))
+    @property
+    def steps(self) -> list[ToolStep]:
+        """Every call so far that has ended, in order."""
+        return [self._steps[number] for number in sorted(self._steps)]
+
+    def next_number(self) -> int:
+        """The number of the request's next step, for one call."""
+        return next(self._numbers)
+
+    async def run(self, call: ToolCall, around: Circumstances, number: int) -> CallOutcome:
+        """Take a call through everything above, and keep its step. Several may run side by side.
+
+        Args:
+            call: the call.
+            around: what is known about it.
+            number: from `next_number`.
+        """
+        outcome = await self._run(call, around, number)
+        self._keep(outcome, number)
         return outcome
+
+    def _keep(self, outcome: CallOutcome, number: int) -> None:
+        self._steps[number] = outcome.step
+        self._emit(ToolFinished(outcome.step))
 
     async def resume(self, effect: EffectRecord, job: HomeJob | None) -> CallOutcome | None:
         """Take up a call that an earlier process of this request made, and keep its step.
@@ -152,15 +172,14 @@ class CallRunner:
             outcome = _of_job(shown, executed)
         else:
             return None
-        self.steps.append(outcome.step)
-        self._emit(ToolFinished(outcome.step))
+        self._keep(outcome, self.next_number())
         return outcome
 
     async def _run_at_node(
-        self, home: HomeCalls, at: AtNode, call: ToolCall, around: Circumstances
+        self, home: HomeCalls, at: AtNode, step: Step, around: Circumstances
     ) -> CallOutcome:
         """Run a call of a node's tool; it is valid."""
-        step = Step(self._asked.request_id, len(self.steps) + 1, at.spec, call)
+        call = step.call
         try:
             earlier, changed = home.earlier(step), home.changed(at.spec)
         except HomingError as error:
@@ -177,9 +196,10 @@ class CallRunner:
         shown, executed = await home.run(step, at, granted)
         return _of_job(shown, executed)
 
-    async def _run(self, call: ToolCall, around: Circumstances) -> CallOutcome:
+    async def _run(self, call: ToolCall, around: Circumstances, number: int) -> CallOutcome:
         if around.at is not None and self._home is not None:
-            return await self._run_at_node(self._home, around.at, call, around)
+            step = Step(self._asked.request_id, number, around.at.spec, call)
+            return await self._run_at_node(self._home, around.at, step, around)
         try:
             tool = self._parts.registry.check(call)
             preview = tool.preview(call.arguments)
@@ -190,13 +210,13 @@ class CallRunner:
         earlier = self._earlier(tool, call)
         if earlier is not None:
             return earlier
-        step = Step(self._asked.request_id, len(self.steps) + 1, tool.spec, call)
+        step = Step(self._asked.request_id, number, tool.spec, call)
         granted = await self._permissions.of(
             step, Around(around.doubt, around.untrusted, preview=preview)
         )
         if isinstance(granted, Refuse):
             return _refused(tool.spec, call, granted)
-        return await self._recorded(tool, call, granted.by)
+        return await self._recorded(tool, step, granted.by)
 
     def _earlier(self, tool: Tool, call: ToolCall) -> CallOutcome | None:
         """What came of the same call earlier in this request, if a second run would matter."""
@@ -214,13 +234,14 @@ class CallRunner:
                 return CallOutcome(step, Ending.DONE, effect.say, repeated=True)
         return None
 
-    async def _recorded(self, tool: Tool, call: ToolCall, by: str) -> CallOutcome:
+    async def _recorded(self, tool: Tool, allowed: Step, by: str) -> CallOutcome:
         """Run an allowed call between its two records."""
+        call = allowed.call
         step = ToolStep(call, tool.spec.place, by)
         self._parts.journal.begin_effect(
             EffectRecord(
                 request_id=self._asked.request_id,
-                step=len(self.steps) + 1,
+                step=allowed.number,
                 call=call,
                 tool_hash=tool.spec.schema_hash,
                 idempotent=tool.spec.idempotent,

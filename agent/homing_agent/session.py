@@ -17,15 +17,16 @@ from homing_core.errors import (
 
 from homing_agent.calls import CallOutcome, CallRunner, Circumstances, Ending
 from homing_agent.conversation import assistant_turn, tool_turn
+from homing_agent.gathering import gathered, side_by_side
 from homing_agent.prompts import AFTER_TOOL
 from homing_agent.routing.decisions import Decline
 from homing_agent.routing.features import Point
 from homing_agent.runtime.logs import get_logger
 from homing_agent.state import RequestState
-from homing_agent.turns import Turn, take_turn
+from homing_agent.turns import ChosenCall, Turn, take_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from homing_core.ids import ConversationId
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _log = get_logger("agent")
 
+_GOES_ON = frozenset({Ending.DONE, Ending.FAILED})
 _SILENT = frozenset({"", AFTER_TOOL})
 _PICKED_UP = "picked up after an interruption"
 
@@ -193,12 +195,9 @@ class Session:
         context = self._state.prompt()
         untrusted = self._state.untrusted()
         outcomes: list[CallOutcome] = []
-        for chosen in turn.calls[: self._parts.limits.calls]:
-            at = self._state.at_node(chosen.call.name)
-            around = Circumstances(doubt=chosen.doubt, untrusted=untrusted, at=at)
-            outcome = await self._runner.run(chosen.call, around)
-            outcomes.append(outcome)
-            if outcome.repeated or outcome.ending not in {Ending.DONE, Ending.FAILED}:
+        for some in side_by_side(turn.calls[: self._parts.limits.calls], self._state.tools):
+            outcomes += await self._run_some(some, untrusted=untrusted)
+            if any(one.repeated or one.ending not in _GOES_ON for one in outcomes):
                 break
         calls = [outcome.step.call for outcome in outcomes]
         results = [o.step.result for o in outcomes if o.step.result is not None]
@@ -206,9 +205,9 @@ class Session:
             (assistant_turn(turn.text, calls, context), tool_turn(results)),
             settled=any(outcome.ending is Ending.DONE for outcome in outcomes),
         )
-        last = outcomes[-1]
-        if last.ending not in {Ending.DONE, Ending.FAILED}:
-            return self._ended_by(last.error or InvalidDataError(last.say))
+        ends = next((one for one in outcomes if one.ending not in _GOES_ON), None)
+        if ends is not None:
+            return self._ended_by(ends.error or InvalidDataError(ends.say))
         failures = [outcome for outcome in outcomes if outcome.ending is Ending.FAILED]
         if failures:
             return await self._calls_failed(failures[-1])
@@ -220,6 +219,22 @@ class Session:
             self._state.show_apart(self._words)
             return self._state.answered(self._runner.steps)
         return None
+
+    async def _run_some(self, some: Sequence[ChosenCall], *, untrusted: bool) -> list[CallOutcome]:
+        """Run calls side by side; their outcomes in the order of the calls."""
+        numbered = [(chosen, self._runner.next_number()) for chosen in some]
+        return await gathered(
+            self._runner.run(
+                chosen.call,
+                Circumstances(
+                    doubt=chosen.doubt,
+                    untrusted=untrusted,
+                    at=self._state.at_node(chosen.call.name),
+                ),
+                number,
+            )
+            for chosen, number in numbered
+        )
 
     def _went_in_circles(self) -> FinalAnswer | None:
         """The model asks for nothing but what is done: that is the end, or it shall use words."""
@@ -250,23 +265,28 @@ class _RequestClock:
 
     def __init__(self) -> None:
         self.deadline: asyncio.Timeout | None = None
+        self._pauses = 0
+        self._left = 0.0
 
     @contextlib.contextmanager
     def paused(self) -> Generator[None]:
-        """Stop it for the length of a block."""
+        """Stop it for the length of a block; of several, until the last of them ends."""
         deadline = self.deadline
-        loop = asyncio.get_running_loop()
         due = None if deadline is None else deadline.when()
-        if deadline is None or due is None:
+        if deadline is None or (due is None and not self._pauses):
             yield
             return
-        left = due - loop.time()
-        deadline.reschedule(None)
+        loop = asyncio.get_running_loop()
+        if due is not None:
+            self._left = due - loop.time()
+            deadline.reschedule(None)
+        self._pauses += 1
         try:
             yield
         finally:
-            if not deadline.expired():
-                deadline.reschedule(loop.time() + left)
+            self._pauses -= 1
+            if not self._pauses and not deadline.expired():
+                deadline.reschedule(loop.time() + self._left)
 
 
 class _PausingConsent:
@@ -275,7 +295,9 @@ class _PausingConsent:
     def __init__(self, consent: Consent, clock: _RequestClock) -> None:
         self._consent = consent
         self._clock = clock
+        self._one = asyncio.Lock()
 
     async def ask(self, question: ConsentQuestion) -> ConsentAnswer:
         with self._clock.paused():
-            return await self._consent.ask(question)
+            async with self._one:  # one question at a time, even if several calls wait
+                return await self._consent.ask(question)

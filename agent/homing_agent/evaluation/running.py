@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections import deque
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING, Self
 from homing_core.errors import InvalidDataError
 
 from homing_agent.evaluation.records import Record, decode_record, record_to_json
+from homing_agent.gathering import gathered
 from homing_agent.request import RoutePreference
 from homing_agent.routing.features import Point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from homing_agent.evaluation.cases import Case
@@ -82,19 +82,8 @@ async def run_cases(
 
         for way, pool in ways.items():
             missing = deque(case for case in cases if (case.id, way) not in known)
-            await together(work(way, trials, missing) for trials in pool)
+            await gathered(work(way, trials, missing) for trials in pool)
     return known
-
-
-async def together(work: Iterable[Coroutine[None, None, None]]) -> None:
-    """Run all of it side by side; the first failure ends the rest and is raised."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class RecordFile:
