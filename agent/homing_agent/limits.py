@@ -26,6 +26,10 @@ class Limits:
             the request with them. The call came from the model; the words are the tool's own and
             so are true, and a second turn of a small model would cost a second and could distort
             them. Without it the model words every result.
+        home_tool_tokens: what the descriptions of a node's own tools may take of a prompt, by
+            estimate; of more, those are offered that the request is about.
+        more_tools: share of the phone's context for tools that its pinned prefix cannot hold, of
+            which those are offered that the request is about.
         trims: whether optional arguments that nobody said are taken out of calls, because small
             models fill them with something plausible.
     """
@@ -43,4 +47,6 @@ class Limits:
     job_chars: int = 16_000
     say_chars: int = 4000
     say_ends: bool = True
+    home_tool_tokens: int = 3000
+    more_tools: float = 0.15
     trims: bool = True

@@ -18,6 +18,7 @@ from homing_agent.calibration.file import Ties
 from homing_agent.conversation import system_message
 from homing_agent.interrupted import interrupted_answer, unknown_calls
 from homing_agent.journal.base import RequestRecord
+from homing_agent.retrieval import Offer, offer
 from homing_agent.routing.decide import Rules
 from homing_agent.routing.leaning import NO_LEANING, Leaning, PhonePrefix
 from homing_agent.routing.learned import LearnedRule
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _MOST_CHARS = 1_000_000
 _MOST_PREFIX = 0.6
 """Of the context, how much the system message and tools may fill with examples."""
+_MOST_TOOLS = 0.75
+"""The same without examples."""
 
 
 class Agent:
@@ -54,6 +57,7 @@ class Agent:
         self._parts = parts
         self._uncalibrated = parts.rules
         self._prefix = PhonePrefix()
+        self._core: frozenset[str] | None = None
         self._live: set[RequestId] = set()
 
     @property
@@ -69,6 +73,7 @@ class Agent:
         """
         tools = self._parts.registry.offered()
         engine, prompts = self._parts.engine, self._parts.prompts
+        self._core = None
         system, warmed = await self._warmed(prompts, tools)
         room = engine.info.context_tokens * _MOST_PREFIX
         if prompts.examples and (warmed is None or warmed.tokens > room > 0):
@@ -76,12 +81,31 @@ class Agent:
             prompts = replace(prompts, examples=())
             self._parts = replace(self._parts, prompts=prompts)
             system, warmed = await self._warmed(prompts, tools)
+        most = engine.info.context_tokens * _MOST_TOOLS
+        while len(tools) > 1 and (warmed is None or warmed.tokens > most > 0):
+            # The first of them are the phone's own; the rest is found by what is asked.
+            tools = tools[: len(tools) // 2]
+            self._core = frozenset(tool.name for tool in tools)
+            system, warmed = await self._warmed(prompts, tools)
         if warmed is None:
             msg = "the tools alone are more than the phone's model can hold"
             raise TooLongError(msg, "Give it a larger model.context_tokens.")
         self._prefix = PhonePrefix(warmed.tokens, await self._leaning(system, tools))
         self._parts = replace(self._parts, rules=self._rules(warmed))
         return warmed
+
+    def _offered(self, request: str) -> tuple[Offer, Parts]:
+        """What the phone's model may call for a request, and what the agent is made of for it.
+
+        No calibration holds where tools are offered beside those that it was made with.
+        """
+        parts, tools = self._parts, self._parts.registry.offered()
+        core = [tool for tool in tools if self._core is None or tool.name in self._core]
+        more = [tool for tool in tools if tool not in core]
+        tokens = int(parts.engine.info.context_tokens * parts.limits.more_tools)
+        offered = offer(request, core, more, tokens, parts.retriever)
+        alone = len(offered.tools) == len(core)
+        return offered, parts if alone else replace(parts, rules=self._uncalibrated)
 
     def _rules(self, warmed: WarmedPrefix) -> Rules:
         """The learned rule for this model, prompt and set of tools; as they were if none is."""
@@ -173,11 +197,13 @@ class Agent:
         self, asked: AskInput, record: RequestRecord, consent: Consent
     ) -> AsyncGenerator[AgentEvent, None]:
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        offered, parts = self._offered(asked.text)
         session = Session(
-            self._parts,
+            parts,
             asked,
             record.conversation_id,
             prefix=self._prefix,
+            tools=offered.tools,
             consent=consent,
             emit=queue.put_nowait,
         )

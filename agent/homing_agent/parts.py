@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from homing_agent.limits import Limits
 from homing_agent.prompts import DEFAULT_PROMPTS, Prompts
+from homing_agent.retrieval import Bm25Retriever, ToolRetriever
 from homing_agent.routing.decide import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Parts:
         prompts: what the models are told about themselves.
         jobs: tools of the nodes; None where there are none.
         calibrations: learned rules that are known; None where there are none.
+        retriever: finds the likely ones among many tools.
     """
 
     engine: Engine
@@ -48,3 +50,4 @@ class Parts:
     prompts: Prompts = DEFAULT_PROMPTS
     jobs: HomeJobs | None = None
     calibrations: Calibrations | None = None
+    retriever: ToolRetriever = field(default_factory=Bm25Retriever)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from homing_core.ids import ConversationId
+    from homing_core.tools import ToolSpec
 
     from homing_agent.events import AgentEvent
     from homing_agent.parts import Parts
@@ -51,6 +52,7 @@ class Session:
         asked: the request.
         conversation_id: its conversation.
         prefix: what is known of the phone's system-and-tools prefix.
+        tools: the phone's, of which its model may call any.
         consent: the way to the person.
         emit: shows an event.
     """
@@ -62,13 +64,14 @@ class Session:
         conversation_id: ConversationId,
         *,
         prefix: PhonePrefix,
+        tools: tuple[ToolSpec, ...],
         consent: Consent,
         emit: Callable[[AgentEvent], None],
     ) -> None:
         """Keep them."""
         self._parts = parts
         self._asked = asked
-        self._state = RequestState(parts, asked, conversation_id, prefix, emit)
+        self._state = RequestState(parts, asked, conversation_id, prefix, tools, emit)
         self._clock = _RequestClock()
         self._words = ""
         person = _PausingConsent(consent, self._clock)

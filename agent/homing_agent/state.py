@@ -41,6 +41,7 @@ from homing_agent.questions import (
     with_what_it_answers,
 )
 from homing_agent.request import NO_FIRST_TOKEN, UNKNOWN_CONFIDENCE, ExitStatus, FinalAnswer
+from homing_agent.retrieval import offer
 from homing_agent.routing.clues import best_rival, clues, overlap
 from homing_agent.routing.decide import decide
 from homing_agent.routing.decisions import Decline, Escalate
@@ -78,15 +79,17 @@ class RequestState:
         asked: the request.
         conversation_id: its conversation.
         prefix: what is known of the phone's system-and-tools prefix.
+        tools: the phone's, of which its model may call any.
         emit: shows an event.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  # each is a different collaborator or fact
         self,
         parts: Parts,
         asked: AskInput,
         conversation_id: ConversationId,
         prefix: PhonePrefix,
+        tools: tuple[ToolSpec, ...],
         emit: Callable[[AgentEvent], None],
     ) -> None:
         """Take up the conversation."""
@@ -94,7 +97,7 @@ class RequestState:
         self.asked = asked
         self.conversation_id = conversation_id
         self.emit = emit
-        self.tools: tuple[ToolSpec, ...] = parts.registry.offered()
+        self.tools = self._phone_tools = tools
         self._home_tools: dict[str, ToolSpec] = {}
         self.remote: Remote | None = None
         self.failures = 0
@@ -472,7 +475,7 @@ class RequestState:
 
     async def _take_to(self, remote: Remote, reason: str) -> None:
         self._drop_home_tools()
-        if self.parts.jobs is not None and self.tools == self.parts.registry.offered():
+        if self.parts.jobs is not None and self.tools == self._phone_tools:
             # Not where tools were taken away from a model that made calls up.
             self._offer(await self.parts.jobs.tools(remote))
         self.remote = remote
@@ -486,7 +489,12 @@ class RequestState:
     def _offer(self, home_tools: Sequence[ToolSpec]) -> None:
         """Offer a node's tools behind the phone's; of two with one name the phone's counts."""
         taken = self.parts.registry.names
-        self._home_tools = {spec.name: spec for spec in home_tools if spec.name not in taken}
+        free = [spec for spec in home_tools if spec.name not in taken]
+        room = self.parts.limits.home_tool_tokens
+        offered = offer(self._said_now, (), free, room, self.parts.retriever)
+        if offered.words:
+            self.emit(Note(f"of the node's own tools, {offered.words}"))
+        self._home_tools = {spec.name: spec for spec in offered.tools}
         self.tools = (*self.tools, *self._home_tools.values())
 
     def leave_out_home_tools(self) -> bool:

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 _SURE_CHARS = 16
 """Enough text to tell a sentence from a call that the parser could not read."""
+_WISH = re.compile(r'\s*Call (?:["\u201c]|the |no |an? )')
+"""How a small model that knows no better says that it would call a tool."""
 _CALL = re.compile(r'\s*(?:```(?:json)?\s*)?(?:<tool_call>|<function=|\{\s*"name"\s*:)')
 
 
@@ -287,7 +289,8 @@ class _PhoneTurn(_Turn):
         enough = self._signals is not None and len(self._held) >= _SURE_CHARS
         if not (at_end or enough or len(self._held) >= self._state.parts.limits.hold_chars):
             return False
-        broken = _CALL.match(self._held) is not None
+        wish = bool(self._state.tools) and _WISH.match(self._held)
+        broken = bool(wish or _CALL.match(self._held))
         decision = await self._state.settle(Point.TEXT, text=self._signals, broken_call=broken)
         if isinstance(decision, Escalate | Decline):
             self._stop = decision

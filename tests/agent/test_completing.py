@@ -59,7 +59,7 @@ def test_moments(written: str, request_text: str, words: str) -> None:
     [
         ("5 minutes", "Fifty minutes on the timer and then I'm allowed coffee", "Fifty minutes"),
         ("40", "start a 40 minute workout timer", "40 minute"),
-        ("30 min", "start tymer 1 our 30 min for bred", "30 min"),
+        ("30 min", "start tymer 1 our 30 min for bred", "1 our 30 min"),
         ("10 minutes", "start the countdown", "10 minutes"),
     ],
 )

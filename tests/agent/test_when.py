@@ -83,6 +83,8 @@ NINE = time(9)
         ("the twenty-third at noon", "2026-12-23 12:00"),
         ("friday at 9 30", "2026-12-04 09:30"),
         ("in 20 mintues", "2026-11-30 17:16"),
+        ("in haf an hour", "2026-11-30 17:26"),
+        ("munday at 10", "2026-12-07 10:00"),
         # a day alone: the usual time
         ("tomorrow", "2026-12-01 09:00"),
         ("friday", "2026-12-04 09:00"),

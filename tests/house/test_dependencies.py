@@ -11,6 +11,7 @@ from support.commands import ROOT
 # brings along, whether it builds in Termux, and what it adds to the start of `homing ask`.
 PHONE = {
     "aiomqtt",
+    "bm25s",
     "cattrs",
     "cryptography",
     "dateparser",

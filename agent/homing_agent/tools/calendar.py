@@ -18,7 +18,7 @@ from homing_agent.completing import with_completed
 from homing_agent.tool import AskPersonError, ToolContext, ToolOutput
 from homing_agent.tools.arguments import optional_text, text_argument
 from homing_agent.tools.base import Builtin
-from homing_agent.tools.durations import parse_duration, say_duration
+from homing_agent.tools.durations import find_duration, parse_duration, say_duration
 from homing_agent.tools.entries import entry_repeats, entry_time, entry_title
 from homing_agent.tools.icalfile import append_entry, put, read_entries
 from homing_agent.tools.listing import listing
@@ -130,7 +130,11 @@ class AddEvent(Builtin):
     def _read(self, arguments: JsonObject) -> _Plan:
         title = text_argument(arguments, "title")
         now = self._local.now()
-        moment = parse_when(text_argument(arguments, "when"), now)
+        when = text_argument(arguments, "when")
+        if find_duration(when) is not None:
+            msg = "that is how long it takes, not when it is"
+            raise AskPersonError(msg, "When is it?")
+        moment = parse_when(when, now)
         words = optional_text(arguments, "duration")
         length = parse_duration(words, _LONGEST) if words else _USUAL_LENGTH
         passed = moment.at <= now if moment.has_time else moment.at.date() < now.date()

@@ -67,6 +67,7 @@ _ORDINALS = {
 }
 """By then tens in words are digits; see `homing_agent.numbers`."""
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(sorted(_ORDINALS, key=len, reverse=True))})\b")
+_BARE_ORDINAL = re.compile(rf"(?:on )?(?:the )?(?:{_ORDINAL.pattern})")
 _SETTINGS = {"PREFER_DATES_FROM": "future", "PARSERS": ["relative-time", "absolute-time"]}
 _MONTHS_A_YEAR = 12
 _DAY_DIGITS = 2
@@ -97,6 +98,11 @@ def find_day(words: str, today: date) -> date:
         if token in _WEEKDAYS:
             _same_day(found, token)
     return found
+
+
+def is_bare_ordinal(words: str) -> bool:
+    """Whether words (lower case, number words as digits) are no more than "the first"."""
+    return _BARE_ORDINAL.fullmatch(words) is not None
 
 
 def _same_day(found: date, weekday: str) -> date:

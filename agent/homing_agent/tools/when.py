@@ -22,7 +22,7 @@ from homing_core.errors import InvalidDataError
 from homing_agent.numbers import digits
 from homing_agent.tool import AskPersonError
 from homing_agent.tools.clocktime import take_clock_time
-from homing_agent.tools.days import find_day
+from homing_agent.tools.days import find_day, is_bare_ordinal
 from homing_agent.tools.durations import find_duration
 from homing_agent.tools.slips import mended
 
@@ -130,10 +130,10 @@ def parse_future(words: str, now: datetime, usual: time) -> datetime:
 def understood(words: str, now: datetime) -> bool:
     """Whether words say a moment, or one that only the person can settle.
 
-    A number alone does not: among other words it can be anything.
+    A number alone does not, nor does "the first": among other words they can be anything.
     """
     plain = digits(words)
-    if plain.isdigit():
+    if plain.isdigit() or is_bare_ordinal(plain.strip(" .,!?")):
         return False
     try:
         parse_when(_REPEATS.sub("", plain), now)
