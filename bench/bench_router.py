@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from homing_agent.evaluation.bfcl import read_bfcl
 from homing_agent.evaluation.bfcl_running import sample
 from homing_agent.evaluation.data import Part, part_file, read_cases
+from homing_agent.evaluation.plots import drawn
 from homing_client.evaluation import Where, calibrate_phone, evaluate, evaluate_bfcl
-from record import report, write_result
+from record import RESULTS, report, write_result
 from router.house import HOME_MODEL, home, phone
 from router.pace import decision_times
 
@@ -140,6 +141,8 @@ async def main() -> None:
         },
         "cases": [asdict(one) for one in done.judged],
     }
+    for name, picture in drawn(done.report, done.judged).items():
+        (RESULTS / f"router-{name}").write_bytes(picture)
     report({name: values[name] for name in REACH}, REACH)
     print(f"written: {write_result('router', times, facts)}")  # noqa: T201  # what the command is for
 

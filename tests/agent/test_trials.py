@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from homing_agent.calibration.calibrate import Trial, outcome
+from homing_agent.evaluation import plots
 from homing_agent.evaluation.cases import decode_case
 from homing_agent.evaluation.data import NOW, Part, part_file, possible, read_cases
 from homing_agent.evaluation.judge import Asked, Called, HandedOver, Said
 from homing_agent.evaluation.judging import judged, trials_of
 from homing_agent.evaluation.markdown import markdown, report_to_json
+from homing_agent.evaluation.plots import drawn
 from homing_agent.evaluation.records import Record, decode_record, record_to_json
 from homing_agent.evaluation.report import Judged, report
 from homing_agent.evaluation.running import HOME, PHONE, WORDS, read_records, run_cases
@@ -35,7 +37,7 @@ from homing_agent.testing import (
     fake_spec,
 )
 from homing_agent.tool import AskPersonError
-from homing_core.errors import InvalidDataError, UnavailableError
+from homing_core.errors import InvalidDataError, NotFoundError, UnavailableError
 from homing_core.generation import ToolNamed
 from homing_core.testing import FakeClock
 from homing_core.tools import EffectClass, Place
@@ -279,6 +281,27 @@ def test_a_report_can_be_read_and_parsed_and_needs_no_home() -> None:
     assert "| heavy | 20 |" in written
     assert "first token from home" not in written
     assert json.loads(json.dumps(report_to_json(found)))["cases"] == 40
+
+
+def test_a_report_can_be_seen() -> None:
+    found = report(made(40), 0.6)
+    pictures = drawn(found, made(40))
+    assert sorted(pictures) == [
+        "accuracy-escalated.svg",
+        "latency.svg",
+        "reliability.svg",
+        "risk-coverage.svg",
+    ]
+    assert all(b"</svg>" in picture for picture in pictures.values())
+    alone = [replace(one, home=None, home_ms=-1.0) for one in made(40)]
+    assert "accuracy-escalated.svg" not in drawn(report(alone, 2.0), alone)
+
+
+def test_without_what_draws_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "_PACKAGE", "no_such_package")
+    with pytest.raises(NotFoundError) as caught:
+        drawn(report(made(4), 0.6), made(4))
+    assert "homing[plots]" in caught.value.hint
 
 
 def test_cases_and_trials_become_what_is_counted() -> None:

@@ -69,4 +69,4 @@ def test_a_node_installs_exactly_this_on_top() -> None:
 
 def test_every_requirement_says_from_which_version() -> None:
     lines = [line for requirements in listed().values() for line in requirements]
-    assert [line for line in lines if ">=" not in line] == ["homing[node,postgres]"]
+    assert [line for line in lines if ">=" not in line] == ["homing[node,postgres,plots]"]

@@ -24,6 +24,8 @@ from homing_client.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from homing_client.evaluation import Evaluated, Where
 
 _EXAMPLES = """
@@ -39,7 +41,11 @@ homing eval bfcl --category multiple --most 60
 """
 OutFolder: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Write report.json and report.md there."),
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Write report.json and report.md there, and pictures, if homing[plots] is installed.",
+    ),
 ]
 
 
@@ -150,14 +156,25 @@ def _show(done: Evaluated, title: str, out: Path | None, *, as_json: bool) -> No
     content = report_to_json(done.report)
     text = markdown(done.report, title, lines)
     if out is not None:
-        _write(out, text, content)
+        _write(out, text, content, _pictures(done))
     if as_json:
         print_json({"event": "evaluated", "set": title, "model": done.model, **content})
     else:
         screen.print(printable(text), markup=False, soft_wrap=True)
 
 
-def _write(folder: Path, text: str, content: object) -> None:
+def _pictures(done: Evaluated) -> Mapping[str, bytes]:
+    from homing_agent.evaluation.plots import can_draw, drawn  # noqa: PLC0415  # keep help quick
+
+    from homing_client.cli.console import aside  # noqa: PLC0415  # as above
+
+    if can_draw():
+        return drawn(done.report, done.judged)
+    aside("No pictures: pip install 'homing[plots]' brings what draws them.")
+    return {}
+
+
+def _write(folder: Path, text: str, content: object, pictures: Mapping[str, bytes]) -> None:
     import json  # noqa: PLC0415  # keep help quick
 
     from homing_core.errors import UsageError  # noqa: PLC0415  # as above
@@ -166,6 +183,8 @@ def _write(folder: Path, text: str, content: object) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "report.md").write_text(text, "utf-8")
         (folder / "report.json").write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        for name, picture in pictures.items():
+            (folder / name).write_bytes(picture)
     except OSError as error:
         msg = f"{folder} cannot be written: {error.strerror or 'the system refused it'}"
         raise UsageError(msg, "Choose another folder with --out.") from error
