@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from homing_agent.calibration.file import Calibration
 
 
+_MOST_WISH = 0.5
+"""A phone that is wrong more often than that is of no use."""
+
+
 def calibration_lines(kept: Calibration) -> list[str]:
     """What it promises, and what that rests on: a line each."""
     made, tested = kept.calibrated, kept.calibrated.tested
@@ -25,9 +29,12 @@ def calibration_lines(kept: Calibration) -> list[str]:
     ]
     if tested.threshold >= NOTHING:
         fewest = fewest_cases(made.wish, made.delta)
+        less = 100 * min(2 * made.wish, _MOST_WISH)
         lines.append(
             f"No threshold keeps the promise of at most {made.wish:.0%} wrong: the phone keeps"
-            f" nothing by itself. It needs {fewest} requests or more that it gets right."
+            f" nothing by itself. It needs {fewest} requests or more that it gets right. Wish for"
+            f" less, such as --at-most {less:.0f}: what was tried is not"
+            " tried again."
         )
         return lines
     lines.append(
