@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,17 +73,27 @@ def home() -> Generator[None]:
 
 def _start(program: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603  # our own programs
-        [str(BIN / program), *arguments], stdout=subprocess.PIPE, text=True
+        [str(BIN / program), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 
 def _until(process: subprocess.Popen[str], event: str) -> dict[str, object]:
+    """The first object with this event; what is said after it is read and forgotten."""
     said = ""
     for line in process.stdout or ():
         said = line
         with contextlib.suppress(ValueError):
             found = json.loads(line)
             if found.get("event") == event:
+                threading.Thread(target=_drain, args=(process,), daemon=True).start()
                 return found  # type: ignore[no-any-return]  # an object with an event
     msg = f"a program ended before it said {event}: {said.strip()}"
     raise RuntimeError(msg)
+
+
+def _drain(process: subprocess.Popen[str]) -> None:
+    for _ in process.stdout or ():
+        pass
