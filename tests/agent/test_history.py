@@ -119,13 +119,15 @@ def test_a_conversation_is_found_by_the_beginning_of_its_id_or_as_the_last(
 ) -> None:
     with pytest.raises(NotFoundError):
         history.find("last")
-    ids = [ConversationId(f"{head}{new_conversation_id()[6:]}") for head in ("abcd12", "abcd34")]
+    ids = [
+        ConversationId(f"conv-{head}{new_conversation_id()[11:]}") for head in ("abcd12", "abcd34")
+    ]
     for at, one in enumerate(ids):
         finished(journal, at, [user("Hello")], one)
     assert history.find("last") == ids[1]
-    assert history.find("abcd1") == ids[0]
+    assert history.find("abcd1") == history.find("conv-abcd1") == ids[0]
     assert history.find(ids[1]) == ids[1]
-    for unclear in ("abcd", "a"):
+    for unclear in ("abcd", "a", "conv-", "conv-abcd"):
         with pytest.raises(UsageError):
             history.find(unclear)
     with pytest.raises(NotFoundError):

@@ -30,7 +30,7 @@ async def test_what_was_said_is_listed_searched_shown_and_deleted(rig: PhoneRig)
         assert "Homing: It is half past nine, I think." in shown.out
         said = objects((await rig.run("history", "show", "last", "--json")).out)
         assert [one["role"] for one in said] == ["user", "assistant"]
-        deleted = await rig.run("history", "delete", asked["conversation_id"][:8])
+        deleted = await rig.run("history", "delete", listed.out.split()[0])
         assert deleted.out.strip() == "Deleted: 1 conversation."
         assert "yet" in (await rig.run("history")).out
 

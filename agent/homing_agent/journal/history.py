@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from homing_core.messages import Message
 
 _LAST: Final = "last"
+_ALL_BEGIN: Final = "conv-"
 _LEAST_PREFIX: Final = 4
 
 
@@ -133,7 +134,7 @@ class History:
         """The conversation that somebody means.
 
         Args:
-            name: its id, the beginning of it, or `last`.
+            name: its id, the beginning of it with or without `conv-`, or `last`.
 
         Raises:
             NotFoundError: there is none.
@@ -142,8 +143,8 @@ class History:
         known = self.conversations()
         if name == _LAST and known:
             return known[0].id
-        fitting = [one.id for one in known if one.id.startswith(name)]
-        if len(fitting) == 1 and len(name) >= _LEAST_PREFIX:
+        fitting = [one.id for one in known if short_id(one.id).startswith(short_id(name))]
+        if len(fitting) == 1 and len(short_id(name)) >= _LEAST_PREFIX:
             return fitting[0]
         if fitting:
             msg = f"{name!r} is the beginning of {len(fitting)} conversations' ids"
@@ -200,6 +201,11 @@ class History:
                 f"DELETE FROM {table} WHERE conversation_id = ?",  # noqa: S608  # as above
                 (conversation,),
             )
+
+
+def short_id(name: str) -> str:
+    """A conversation's id without what all of them begin with."""
+    return name.removeprefix(_ALL_BEGIN)
 
 
 def text_of(message: Message) -> str:

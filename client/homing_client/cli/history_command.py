@@ -197,8 +197,10 @@ def _to_json(one: Conversation) -> JsonObject:
 
 
 def _line(one: Conversation) -> str:
+    from homing_agent.journal.history import short_id  # noqa: PLC0415  # keep help quick
+
     count = f"{one.requests} request{'' if one.requests == 1 else 's'}"
-    line = f"{one.id[:_ID_CHARS]}  {_when(one.last_at)}  {count:>12}  {_short(one.title)}"
+    line = f"{short_id(one.id)[:_ID_CHARS]}  {_when(one.last_at)}  {count:>12}  {_short(one.title)}"
     return f"{line}\n          {_short(one.found)}" if one.found else line
 
 
