@@ -87,7 +87,7 @@ async def promised(where: Where, wish: float) -> tuple[Evaluated, dict[str, Any]
         "least_escalated": made.least_escalated,
         "on_the_test_part": {
             name: asdict(done.report.figures[name])
-            for name in ("kept_share", "kept_error", "ours", "gap_closed")
+            for name in ("kept_share", "kept_error", "ours", "gap_closed_at_threshold")
         },
     }
 

@@ -259,7 +259,10 @@ def test_a_good_rule_closes_the_gap_and_a_bad_one_does_not() -> None:
     assert figures["phone_alone"] == pytest.approx(0.5, abs=0.01)
     assert figures["ours"] > figures["random"] > figures["max_probability"]
     assert figures["oracle"] >= figures["ours"]
-    assert figures["gap_closed"] > 0.8
+    assert figures["gap_closed_at_threshold"] > 0.8
+    assert 0.6 < figures["gap_closed"] <= 1.0
+    worst = report([replace(one, score=1 - one.score) for one in made(300)], 0.6)
+    assert worst.figures["gap_closed"].value < -0.6
     assert figures["with_home_over_alone"] == pytest.approx(
         figures["ours"] / figures["phone_alone"]
     )

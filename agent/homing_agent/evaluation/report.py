@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -139,7 +140,8 @@ def _systems(judged: Sequence[Judged], keep_from: float) -> dict[str, Figure]:
         "max_probability": lambda cases: _routed(cases, lambda one: one.plain >= plain_from),
         "random": lambda cases: _random(cases, share),
         "oracle": lambda cases: _oracle(cases, share),
-        "gap_closed": lambda cases: _gap(cases, kept),
+        "gap_closed": _gap_over_all_shares,
+        "gap_closed_at_threshold": lambda cases: _gap(cases, kept),
         "home_right_where_phone_wrong": _rescued,
         "with_home_over_alone": lambda cases: _ratio(ours(cases), phone(cases)),
         "first_token_home_ms": lambda cases: _middle([one.home_ms for one in cases]),
@@ -168,6 +170,22 @@ def _gap(cases: Sequence[Judged], keeps: Callable[[Judged], bool]) -> float:
     low, high = _random(cases, share), _oracle(cases, share)
     ours = _routed(cases, keeps)
     return (ours - low) / (high - low) if high > low else 0.0
+
+
+def _gap_over_all_shares(cases: Sequence[Judged]) -> float:
+    """The same without a threshold: the areas between the curves over all shares that stay.
+
+    As the average performance gap recovered of RouteLLM (arXiv:2406.18665), but against the oracle,
+    since two models together can be better than either.
+    """
+    gains = [one.phone - bool(one.home) for one in cases]
+    ordered = sorted(cases, key=lambda one: -one.score)
+    ours = list(accumulate(one.phone - bool(one.home) for one in ordered))
+    best = list(accumulate(sorted(gains, reverse=True)))
+    slope = sum(gains) / len(cases)
+    chance = [slope * (number + 1) for number in range(len(cases))]
+    area = sum(best) - sum(chance)
+    return (sum(ours) - sum(chance)) / area if area > 0 else 0.0
 
 
 def _rescued(cases: Sequence[Judged]) -> float:
