@@ -44,6 +44,10 @@ _WORDS_TOKENS: Final = 128
 """Words are judged by their beginning; a small model may go on for long."""
 
 
+_AT_ONCE_AT_HOME: Final = 3
+"""A node writes four answers at once for a device, and one that is left takes a moment to end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Laboratory:
     """What trials are made with.
@@ -118,7 +122,7 @@ async def laboratory(  # noqa: PLR0913  # each is another fact about the phone
         alone = _parts(assembly, clock, tools, NoHome(), at_home=False)
         phone = tuple(Trials(alone, tools) for _ in range(at_once))
         at_home = _parts(assembly, clock, tools, assembly.homes, at_home=True)
-        home = tuple(Trials(at_home, tools) for _ in range(at_once))
+        home = tuple(Trials(at_home, tools) for _ in range(min(at_once, _AT_ONCE_AT_HOME)))
         warmed = await phone[0].warm()
         for trials in phone[1:]:
             await trials.warm()

@@ -80,7 +80,7 @@ def calibrate(  # noqa: PLR0913  # one for each option
 ) -> None:
     """Learn from labelled requests when the phone can be relied on.
 
-    Some 750 requests are tried on the phone's own model; nothing is carried out.
+    Some 1,280 requests are tried on the phone's own model; nothing is carried out.
 
     It takes about 20 minutes on a computer, and longer on a phone.
 
