@@ -44,6 +44,8 @@ _WORDS_TOKENS: Final = 128
 """Words are judged by their beginning; a small model may go on for long."""
 
 
+_PATIENCE_S: Final = 600.0
+"""Trials share the machine with the models that they try: no time of theirs is a person's."""
 _AT_ONCE_AT_HOME: Final = 3
 """A node writes four answers at once for a device, and one that is left takes a moment to end."""
 
@@ -161,7 +163,12 @@ def _parts(
         homes=homes,
         signer=signer,
         clock=clock,
-        limits=Limits(phone_tokens=_WORDS_TOKENS, home_tokens=_WORDS_TOKENS),
+        limits=Limits(
+            phone_tokens=_WORDS_TOKENS,
+            home_tokens=_WORDS_TOKENS,
+            total_s=_PATIENCE_S,
+            pick_s=_PATIENCE_S if at_home else Limits().pick_s,
+        ),
         jobs=assembly.jobs.requests if at_home else None,
     )
 

@@ -188,7 +188,7 @@ class Trials:
                 if isinstance(event, FinalAnswer):
                     end = event
         if route is RoutePreference.HOME and (end is None or end.place is Place.PHONE):
-            msg = "home could not be reached"
+            msg = f"home could not be reached: {_why(end)}"
             raise UnavailableError(msg, "See that a node runs: homing nodes --check.")
         seen = tuple(self._rule.seen)
         did = self._did(end)
@@ -201,6 +201,12 @@ class Trials:
         if end is not None and end.asks:
             return Asked(frozenset(end.asks))
         return Said("" if end is None or end.error is not None else end.text)
+
+
+def _why(end: FinalAnswer | None) -> str:
+    if end is None:
+        return "there was no answer"
+    return end.reason if end.error is None else end.error.what
 
 
 def _settled(did: Did, seen: Sequence[Seen]) -> bool:

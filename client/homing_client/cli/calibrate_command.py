@@ -82,7 +82,7 @@ def calibrate(  # noqa: PLR0913  # one for each option
 
     Some 1,280 requests are tried on the phone's own model; nothing is carried out.
 
-    It takes about 20 minutes on a computer, and longer on a phone.
+    It takes about 40 minutes on a computer, 25 with --at-once 6, and longer on a phone.
 
     Ctrl-C is harmless: the next run goes on where this one was.
     """
