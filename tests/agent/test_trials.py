@@ -177,6 +177,13 @@ async def test_a_home_that_cannot_be_reached_is_no_answer_of_the_phone() -> None
         await one.attempt("hello there", route=RoutePreference.HOME)
 
 
+async def test_what_the_phone_does_where_home_has_nothing_to_say_counts_as_homes() -> None:
+    words = text("the phone says it instead of home")
+    one = trials(words, homes=FakeHomes(FakeRemote([text("")])))
+    found = await one.attempt("hello there", route=RoutePreference.HOME)
+    assert found.did == Said("the phone says it instead of home")
+
+
 def labelled(name: str, kind: str, *accept: object) -> Case:
     return decode_case(
         json.dumps({"id": name, "request": "act now", "kind": kind, "lang": "en", "accept": accept})

@@ -18,7 +18,7 @@ from homing_core.tools import Place
 
 from homing_agent.completing import Completing
 from homing_agent.evaluation.judge import Asked, Called, Said
-from homing_agent.events import FinalAnswer
+from homing_agent.events import FinalAnswer, RouteChosen
 from homing_agent.journal.memory import MemoryJournal
 from homing_agent.loop import Agent
 from homing_agent.ports import ConsentAnswer
@@ -173,7 +173,8 @@ class Trials:
         Args:
             request: what a person says.
             idle: whether to say of every call that no tool fits, so that there are only words.
-            route: which way it shall go.
+            route: which way it shall go. What a phone does that home has left alone counts as
+                home's.
 
         Raises:
             UnavailableError: it was to go home and could not.
@@ -183,11 +184,14 @@ class Trials:
         self._rule.seen.clear()
         asked = AskInput(new_request_id(), request, route=route, interactive=True)
         end: FinalAnswer | None = None
+        left = False
         async with aclosing(self._agent.ask(asked, _Nobody(self._first))) as events:
             async for event in events:
                 if isinstance(event, FinalAnswer):
                     end = event
-        if route is RoutePreference.HOME and (end is None or end.place is Place.PHONE):
+                elif isinstance(event, RouteChosen):
+                    left = left or event.place is not Place.PHONE
+        if route is RoutePreference.HOME and not left:
             msg = f"home could not be reached: {_why(end)}"
             raise UnavailableError(msg, "See that a node runs: homing nodes --check.")
         seen = tuple(self._rule.seen)
