@@ -33,7 +33,7 @@ test: dev-venv models ## Run every test; the first time fetch models (0.5 GB; 1.
 check: dev-venv ## Run every static check: lint, format, types, layers, wire, generated code, shell, units.
 	@scripts/check.sh
 
-bench: dev-venv models ## Measure on this machine: every benchmark, one after the other (half an hour).
+bench: dev-venv models ## Measure on this machine: every benchmark, one after the other (two hours).
 	@scripts/bench.sh
 
 bench-engine: dev-venv models ## Measure the engine, also against llama.cpp's own server, which it builds once.

@@ -93,9 +93,10 @@ async def promised(where: Where, wish: float) -> tuple[Evaluated, dict[str, Any]
 
 
 async def timed(where: Where) -> dict[str, list[float]]:
-    """What deciding costs, one request at a time."""
+    """What deciding costs, one request at a time, under the promise that keeps most."""
     alone = replace(where, at_once=1)
-    cases = read_cases(part_file(Part.FIT))
+    cases, choosing = read_cases(part_file(Part.FIT)), read_cases(part_file(Part.THRESHOLD))
+    await calibrate_phone(alone, cases, choosing, max(OTHER_WISHES), shows("calibrating"))
     async with alone.laboratory() as lab:
         return await decision_times(lab, where.book(), cases[:: len(cases) // TIMED])
 
@@ -122,6 +123,7 @@ async def main() -> None:
         "figures": {name: round(values[name], 4) for name in REACH},
         "intervals": {name: asdict(one) for name, one in found.items()},
         "calibrations": [chosen, *others],
+        "decision_timed_with_wish": max(OTHER_WISHES),
         "report": {
             "cases": done.report.cases,
             "left_out": done.left_out,

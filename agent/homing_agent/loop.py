@@ -16,6 +16,7 @@ from homing_core.scoring import CONTENT_FREE, ScoreRequest
 
 from homing_agent.calibration.file import Ties
 from homing_agent.conversation import system_message
+from homing_agent.events import Note
 from homing_agent.interrupted import interrupted_answer, unknown_calls
 from homing_agent.journal.base import RequestRecord
 from homing_agent.retrieval import Offer, offer
@@ -100,8 +101,11 @@ class Agent:
         No calibration holds where tools are offered beside those that it was made with.
         """
         parts, tools = self._parts, self._parts.registry.offered()
-        core = [tool for tool in tools if self._core is None or tool.name in self._core]
-        more = [tool for tool in tools if tool not in core]
+        pinned = self._core
+        if pinned is None:
+            return Offer(tools, len(tools)), parts
+        core = [tool for tool in tools if tool.name in pinned]
+        more = [tool for tool in tools if tool.name not in pinned]
         tokens = int(parts.engine.info.context_tokens * parts.limits.more_tools)
         offered = offer(request, core, more, tokens, parts.retriever)
         alone = len(offered.tools) == len(core)
@@ -198,6 +202,8 @@ class Agent:
     ) -> AsyncGenerator[AgentEvent, None]:
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
         offered, parts = self._offered(asked.text)
+        if offered.words:
+            queue.put_nowait(Note(offered.words))
         session = Session(
             parts,
             asked,

@@ -101,7 +101,8 @@ async def test_a_phone_with_more_tools_than_it_can_hold_offers_those_that_are_me
     await agent.warm()
     core = engine.warmed[-1][1]
     assert 0 < len(core) < len(MANY)
-    await ask(agent, question("vehicle emissions", route=RoutePreference.PHONE))
+    seen = await ask(agent, question("vehicle emissions", route=RoutePreference.PHONE))
+    assert any("of 203 tools are offered" in getattr(event, "text", "") for event in seen.events)
     await ask(agent, question("any flight to Porto?", route=RoutePreference.PHONE))
     first, second = (
         next(one.tools for one in engine.requests if word in str(one.messages[-1].parts[0]))

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _SIZE: Final = (6.4, 4.8)
 _PACKAGE: Final = "matplotlib"
-_SURE_OF: Final = 1.0
 
 
 def can_draw() -> bool:
@@ -86,7 +85,7 @@ def _accuracy(axes: Any, found: Report) -> None:  # noqa: ANN401  # as above
 
 
 def _reliability(axes: Any, found: Report) -> None:  # noqa: ANN401  # as above
-    axes.plot([0, _SURE_OF], [0, _SURE_OF], linestyle=":", color="gray", label="as it should be")
+    axes.plot([0, 1], [0, 1], linestyle=":", color="gray", label="as it should be")
     chances = [chance for chance, _, _ in found.reliability]
     sizes = [10 + 2 * cases for _, _, cases in found.reliability]
     axes.scatter(chances, [right for _, right, _ in found.reliability], sizes, label="tenths")

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from homing_core.errors import (
     ConflictError,
     HomingError,
-    InternalError,
     NotFoundError,
     UsageError,
 )
@@ -27,7 +25,7 @@ from homing_core.tools import Place
 
 from homing_agent.database import open_database
 from homing_agent.journal.json_form import answer_to_json, message_from_json
-from homing_agent.journal.rows import SCHEMA, VERSION, dump, load
+from homing_agent.journal.rows import SCHEMA, VERSION, dump, load, told
 from homing_agent.request import (
     NO_FIRST_TOKEN,
     UNKNOWN_CONFIDENCE,
@@ -36,7 +34,7 @@ from homing_agent.request import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    import sqlite3
     from pathlib import Path
     from typing import Self
 
@@ -106,7 +104,7 @@ class History:
         wanted = words.casefold().split()
         found: dict[ConversationId, Conversation] = {}
         texts: dict[ConversationId, list[str]] = {}
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT m.conversation_id, m.request_id, r.started_at, m.body FROM message m"
                 " JOIN request r ON r.id = m.request_id ORDER BY m.number"
@@ -154,7 +152,7 @@ class History:
 
     def messages(self, conversation: ConversationId) -> tuple[Told, ...]:
         """All of a conversation, oldest first."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT r.started_at, m.body FROM message m JOIN request r ON r.id = m.request_id"
                 " WHERE m.conversation_id = ? ORDER BY m.number",
@@ -169,7 +167,7 @@ class History:
             ConflictError: a request of it is being worked on.
             NotFoundError: there is nothing of it.
         """
-        with _told():
+        with told():
             self._db.execute("PRAGMA secure_delete = ON")
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -261,12 +259,3 @@ def _wordless(request: RequestId, conversation: ConversationId) -> str:
         error=Failed.from_error(gone),
     )
     return dump(answer_to_json(bare))
-
-
-@contextlib.contextmanager
-def _told() -> Generator[None]:
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        msg = "the journal could not be read or written"
-        raise InternalError(msg, "Check free space and the folder's mode.") from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from homing_core.approvals import ApprovalStatement, SignedApproval, Verdict
-from homing_core.errors import IntegrityError
+from homing_core.errors import IntegrityError, InternalError
 from homing_core.ids import ApprovalId, ConversationId, DeviceId, GenerationId, RequestId
 from homing_core.tools import Place
 
@@ -15,6 +17,8 @@ from homing_agent.journal.base import EffectRecord, EffectState, GenerationRecor
 from homing_agent.journal.json_form import answer_from_json, call_from_json, result_from_json
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from homing_core.canonical import JsonValue
 
 _E = TypeVar("_E", bound=Enum)
@@ -142,3 +146,13 @@ def _member(kind: type[_E], text: str) -> _E:
 def _unreadable() -> IntegrityError:
     msg = "the journal holds an entry that cannot be read"
     return IntegrityError(msg, "Move the journal's file away to start a new one.")
+
+
+@contextlib.contextmanager
+def told() -> Generator[None]:
+    """Say what went wrong with the file in a person's words; raises `InternalError`."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        msg = "the journal could not be read or written"
+        raise InternalError(msg, "Check free space and the folder's mode.") from error

@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING
 
-from homing_core.errors import ConflictError, InternalError
+from homing_core.errors import ConflictError
 
 from homing_agent.database import open_database
 from homing_agent.journal.base import EffectRecord, EffectState, GenerationRecord, RequestRecord
@@ -31,6 +31,7 @@ from homing_agent.journal.rows import (
     to_effect,
     to_generation,
     to_request,
+    told,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class SqliteJournal:
 
     def begin_request(self, record: RequestRecord) -> RequestRecord:
         """As in `Journal`."""
-        with _told(), self._db:
+        with told(), self._db:
             self._db.execute(
                 "INSERT OR IGNORE INTO request VALUES (?, ?, ?, ?, NULL)",
                 (record.id, record.conversation_id, record.content_hash, record.started_at),
@@ -81,7 +82,7 @@ class SqliteJournal:
         self, request_id: RequestId, answer: FinalAnswer, messages: Sequence[Message]
     ) -> None:
         """As in `Journal`."""
-        with _told(), self._transaction():
+        with told(), self._transaction():
             done = self._db.execute(
                 "UPDATE request SET answer = ? WHERE id = ? AND answer IS NULL",
                 (dump(answer_to_json(answer)), request_id),
@@ -97,7 +98,7 @@ class SqliteJournal:
 
     def last_finished(self) -> RequestRecord | None:
         """As in `Journal`."""
-        with _told():
+        with told():
             row = self._db.execute(
                 "SELECT * FROM request WHERE answer IS NOT NULL"
                 " ORDER BY started_at DESC, id DESC LIMIT 1"
@@ -106,7 +107,7 @@ class SqliteJournal:
 
     def unfinished_requests(self) -> tuple[RequestRecord, ...]:
         """As in `Journal`."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT * FROM request WHERE answer IS NULL ORDER BY started_at, id"
             ).fetchall()
@@ -114,7 +115,7 @@ class SqliteJournal:
 
     def conversation(self, conversation_id: ConversationId) -> tuple[Message, ...]:
         """As in `Journal`."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT body FROM message WHERE conversation_id = ? ORDER BY number",
                 (conversation_id,),
@@ -123,7 +124,7 @@ class SqliteJournal:
 
     def begin_generation(self, record: GenerationRecord) -> None:
         """As in `Journal`."""
-        with _told():
+        with told():
             self._db.execute(
                 "INSERT OR IGNORE INTO generation "
                 "(id, request_id, place, node, content_hash, last_seq, ended) "
@@ -141,7 +142,7 @@ class SqliteJournal:
 
     def saw(self, generation_id: GenerationId, seq: int) -> None:
         """As in `Journal`."""
-        with _told(), self._unsynced():
+        with told(), self._unsynced():
             self._db.execute(
                 "UPDATE generation SET last_seq = max(last_seq, ?) WHERE id = ?",
                 (seq, generation_id),
@@ -149,12 +150,12 @@ class SqliteJournal:
 
     def end_generation(self, generation_id: GenerationId) -> None:
         """As in `Journal`."""
-        with _told(), self._unsynced():
+        with told(), self._unsynced():
             self._db.execute("UPDATE generation SET ended = 1 WHERE id = ?", (generation_id,))
 
     def open_generations(self, request_id: RequestId) -> tuple[GenerationRecord, ...]:
         """As in `Journal`."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT id, request_id, place, node, content_hash, last_seq, ended FROM generation "
                 "WHERE request_id = ? AND NOT ended ORDER BY number",
@@ -178,7 +179,7 @@ class SqliteJournal:
             result,
             record.say,
         )
-        with _told():
+        with told():
             try:
                 self._db.execute("INSERT INTO effect VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             except sqlite3.IntegrityError as error:
@@ -187,7 +188,7 @@ class SqliteJournal:
 
     def finish_effect(self, call_id: ToolCallId, result: ToolResult, say: str) -> None:
         """As in `Journal`."""
-        with _told():
+        with told():
             self._db.execute(
                 "UPDATE effect SET state = CASE WHEN state = ? THEN state ELSE ? END, "
                 "result = ?, say = ? WHERE call_id = ?",
@@ -202,7 +203,7 @@ class SqliteJournal:
 
     def settle_effect(self, call_id: ToolCallId) -> None:
         """As in `Journal`."""
-        with _told():
+        with told():
             self._db.execute(
                 "UPDATE effect SET state = ? WHERE call_id = ? AND state = ?",
                 (EffectState.SETTLED.value, call_id, EffectState.BEGUN.value),
@@ -210,7 +211,7 @@ class SqliteJournal:
 
     def effects(self, request_id: RequestId) -> tuple[EffectRecord, ...]:
         """As in `Journal`."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 f"SELECT {EFFECT_COLUMNS} FROM effect WHERE request_id = ? "  # noqa: S608  # constant
                 "ORDER BY step, begun_at",
@@ -221,7 +222,7 @@ class SqliteJournal:
     def record_approval(self, approval: SignedApproval) -> None:
         """As in `Journal`."""
         said = approval.statement
-        with _told():
+        with told():
             self._db.execute(
                 "INSERT OR IGNORE INTO approval (request_id, id, step, tool_hash, argument_hash, "
                 "verdict, device, expires_at, signature) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -240,7 +241,7 @@ class SqliteJournal:
 
     def approvals(self, request_id: RequestId) -> tuple[SignedApproval, ...]:
         """As in `Journal`."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT id, request_id, step, tool_hash, argument_hash, verdict, device, "
                 "expires_at, signature FROM approval WHERE request_id = ? ORDER BY number",
@@ -250,14 +251,14 @@ class SqliteJournal:
 
     def remember(self, conversation_id: ConversationId, tool_hash: str) -> None:
         """As in `Journal`."""
-        with _told():
+        with told():
             self._db.execute(
                 "INSERT OR IGNORE INTO remembered VALUES (?, ?)", (conversation_id, tool_hash)
             )
 
     def remembered(self, conversation_id: ConversationId) -> frozenset[str]:
         """As in `Journal`."""
-        with _told():
+        with told():
             rows = self._db.execute(
                 "SELECT tool_hash FROM remembered WHERE conversation_id = ?", (conversation_id,)
             ).fetchall()
@@ -284,12 +285,3 @@ class SqliteJournal:
             yield
         finally:
             self._db.execute("PRAGMA synchronous = FULL")
-
-
-@contextlib.contextmanager
-def _told() -> Generator[None]:
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        msg = "the journal could not be read or written"
-        raise InternalError(msg, "Check free space and the folder's mode.") from error

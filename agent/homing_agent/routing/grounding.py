@@ -105,7 +105,9 @@ def ground(
     """
     heard = frozenset(word for text in said for word in _words(text))
     heard |= {number for number, words in _MEANT.items() if words & heard}
-    heard |= {str(month) for month, name in enumerate(_MONTHS, 1) if heard & {name, name[:_MONTH]}}
+    if any(word.isdigit() for word in heard):  # otherwise "may" and "mar" are hardly months
+        months = enumerate(_MONTHS, 1)
+        heard |= {str(month) for month, name in months if heard & {name, name[:_MONTH]}}
     ordered = tuple(required)
     needed = frozenset(ordered)
     shares = {name: _share(value, heard) for name, value in arguments.items()}

@@ -50,7 +50,6 @@ _USUAL: Final = {
     "haf": "half",
     "hlaf": "half",
     "ninty": "ninety",
-    "noone": "noon",
     "todya": "today",
     "tody": "today",
 }
